@@ -9,7 +9,7 @@
  *	program library FILE		cuLibraryLoadFromFile
  *	program function FILE NAME...	cuModuleGetFunction for each; runs the last
  *	program launch FILE NAME	cuLaunchKernel of a kernel of a library
- *	program clusters FILE NAME	cuLaunchKernelEx of clusters of two blocks
+ *	program clusters FILE NAME	cuLaunchKernelEx of clusters of nine blocks
  *	program updatable FILE NAME	of a node that the device may update
  *	program graph			cuGraphInstantiate of one for kernels to launch
  *	program modules FILE		the same module until one is refused
@@ -149,16 +149,15 @@ static CUresult launch(void)
 	return result;
 }
 
-/* With an attribute whose value is 2. */
-static CUresult launch_with(CUlaunchAttributeID id)
+static CUresult launch_with(CUlaunchAttributeID id, unsigned int value)
 {
 	CUlaunchAttribute attribute = { .id = id };
-	CUlaunchConfig config = { 2, 1, 1, 1, 1, 1, 0, NULL, &attribute, 1 };
+	CUlaunchConfig config = { value, 1, 1, 1, 1, 1, 0, NULL, &attribute, 1 };
 	CUfunction function;
 	CUmodule module;
 	CUresult result;
 
-	attribute.value.clusterDim.x = 2;
+	attribute.value.clusterDim.x = value;
 	attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
 	result = cuModuleLoad(&module, words[0]);
 	if (result == CUDA_SUCCESS)
@@ -169,12 +168,12 @@ static CUresult launch_with(CUlaunchAttributeID id)
 
 static CUresult launch_clusters(void)
 {
-	return launch_with(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+	return launch_with(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 9);
 }
 
 static CUresult launch_updatable(void)
 {
-	return launch_with(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
+	return launch_with(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, 2);
 }
 
 static CUresult instantiate_for_kernels(void)

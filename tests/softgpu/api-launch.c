@@ -204,7 +204,9 @@ TEST(an_extended_launch_takes_hints_and_refuses_what_it_cannot_do)
 	attribute.value.clusterDim.x = 2;
 	attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
 	check_cu(cuLaunchKernelEx(&config, kernel("store"), params, NULL),
-		CUDA_ERROR_NOT_SUPPORTED);
+		CUDA_ERROR_INVALID_CLUSTER_SIZE);
+	config.gridDimX = 2;
+	check_ok(cuLaunchKernelEx(&config, kernel("store"), params, NULL));
 }
 
 TEST(blocks_of_a_cooperative_launch_meet)

@@ -31,6 +31,10 @@ struct shim_table shim_functions, shim_kernels;
 /* Part of every shape: growing makes all that is remembered worthless. */
 static uint64_t shapes_epoch = 1;
 
+/* Whether a kernel may have clusters that it did not have when it was compiled. Set once;
+ * partner: the load in depends_on_grid(). */
+static bool has_set_clusters;
+
 static void function_free(struct shim_function *function)
 {
 	if (!function)
@@ -88,6 +92,7 @@ static CUresult ask(struct shim_function *function)
 		if (!store_params(function, reply, request.first))
 			return CUDA_ERROR_UNKNOWN;
 		request.first += (uint32_t)reply->n_offsets;
+		function->has_clusters = reply->has_clusters != 0;
 	} while (request.first < function->n_params);
 
 	function->is_words = true;
@@ -149,9 +154,11 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 }
 
 /* Whether a launch may be refused for its grid although the device can have it. */
-static bool depends_on_grid(const struct shim_launch *launch)
+static bool depends_on_grid(
+	const struct shim_function *function, const struct shim_launch *launch)
 {
-	if (launch->dims.flags & VGPU_LAUNCH_COOPERATIVE)
+	if (launch->dims.flags & VGPU_LAUNCH_COOPERATIVE || function->has_clusters ||
+		__atomic_load_n(&has_set_clusters, __ATOMIC_RELAXED))
 		return true;
 	for (unsigned int i = 0; i < launch->n_attributes; i++)
 		if (launch->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
@@ -171,8 +178,8 @@ static uint64_t mix_attribute(uint64_t hash, const CUlaunchAttribute *attribute)
 	return hash;
 }
 
-uint64_t shim_function_shape(
-	const struct shim_context *context, const struct shim_launch *launch)
+uint64_t shim_function_shape(const struct shim_context *context,
+	const struct shim_function *function, const struct shim_launch *launch)
 {
 	const struct vgpu_launch_dims *dims = &launch->dims;
 	uint64_t hash =
@@ -183,7 +190,7 @@ uint64_t shim_function_shape(
 	hash = mix(hash, (uint64_t)dims->axis[2].block << 32 | dims->flags);
 	for (unsigned int i = 0; i < launch->n_attributes; i++)
 		hash = mix_attribute(hash, &launch->attributes[i]);
-	if (depends_on_grid(launch)) {
+	if (depends_on_grid(function, launch)) {
 		hash = mix(hash, (uint64_t)dims->axis[0].grid << 32 | dims->axis[1].grid);
 		hash = mix(hash, dims->axis[2].grid);
 		hash = mix(hash, shim_stream_partition(launch->stream));
@@ -205,6 +212,12 @@ void shim_function_remember(struct shim_function *function, uint64_t shape)
 
 	__atomic_store_n(
 		&function->shapes[i % SHIM_FUNCTION_SHAPES], shape, __ATOMIC_RELAXED);
+}
+
+void shim_function_note_clusters(void)
+{
+	__atomic_store_n(&has_set_clusters, true, __ATOMIC_RELAXED);
+	shim_function_forget_launches();
 }
 
 void shim_function_forget_launches(void)

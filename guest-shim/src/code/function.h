@@ -29,8 +29,9 @@ struct shim_function {
 	/* Constant once made. */
 	uint32_t n_params;
 	uint32_t param_bytes;
-	bool has_gaps; /* padding bytes between parameters */
-	bool is_words; /* every parameter has 8 bytes, one right after the other */
+	bool has_gaps;	   /* padding bytes between parameters */
+	bool is_words;	   /* every parameter has 8 bytes, one right after the other */
+	bool has_clusters; /* whose shape is the kernel's */
 	uint32_t *offsets;
 	uint32_t *sizes;
 
@@ -66,11 +67,15 @@ static inline CUresult shim_function_get(
  * attributes (and the grid of a cooperative one or of clusters), in this context. Later
  * ones are not waited for.
  */
-uint64_t shim_function_shape(
-	const struct shim_context *context, const struct shim_launch *launch);
+uint64_t shim_function_shape(const struct shim_context *context,
+	const struct shim_function *function, const struct shim_launch *launch);
 bool shim_function_knows(const struct shim_function *function, uint64_t shape);
 void shim_function_remember(struct shim_function *function, uint64_t shape);
 
 /* A property changed that decides whether a launch is accepted: the next launch of each
  * kind asks the driver again. */
 void shim_function_forget_launches(void);
+
+/* The program has given a kernel clusters: from now on every launch may depend on its
+ * grid. */
+void shim_function_note_clusters(void);

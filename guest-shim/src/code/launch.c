@@ -180,7 +180,7 @@ CUresult shim_launch(const struct shim_launch *launch)
 	if (result != CUDA_SUCCESS)
 		return result;
 
-	shape = shim_function_shape(context, launch);
+	shape = shim_function_shape(context, function, launch);
 	call.wants_result = !shim_function_knows(function, shape) ||
 			    !has_legal_grid(context, &launch->dims);
 	params.data = thread->params;

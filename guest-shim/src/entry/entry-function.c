@@ -13,6 +13,7 @@
 
 #include "vgpu/g-driver.pb-c.h"
 
+#include "code/function.h"
 #include "code/memo.h"
 #include "code/runtime.h"
 #include "g-remote.h"
@@ -116,6 +117,10 @@ static CUresult note_set(const Vgpu__VgpuFunctionAttributesRequest *all,
 {
 	uint64_t wanted = setting(all, attribute, value);
 
+	if (result == CUDA_SUCCESS && value &&
+		attribute >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH &&
+		attribute <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)
+		shim_function_note_clusters();
 	if (result == CUDA_SUCCESS)
 		__atomic_store_n(
 			&accepted[wanted % ACCEPTED_N], wanted, __ATOMIC_RELAXED);

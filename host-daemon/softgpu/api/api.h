@@ -52,6 +52,8 @@ struct ptx_module;
 #define API_BLOCK_SHARED_OPTIN (99u << 10)
 #define API_BLOCK_SHARED_RESERVED 1024u
 #define API_GRID_X_MAX 0x7fffffffu
+/* The compute capability from which on devices have clusters and use tensor maps. */
+#define API_CC_CLUSTER_MIN 90u
 #define API_GRID_YZ_MAX 65535u
 #define API_BLOCK_Z_MAX 64u
 #define API_CONST_MAX (64u << 10)
@@ -184,7 +186,7 @@ struct CUfunc_st {
 	const struct softgpu_kernel_info *info;
 	uint32_t dynamic_shared_max; /* as set, UINT32_MAX: not set */
 	int carveout;
-	int cluster_width, cluster_height, cluster_depth; /* as set, at most 1 */
+	int cluster_width, cluster_height, cluster_depth; /* as set */
 	int allows_larger_clusters, cluster_policy;	  /* as set */
 	CUfunc_cache cache_config;
 };
@@ -449,6 +451,11 @@ CUresult function_look_up(CUfunction function);
 
 /* Dynamic shared memory that a launch may ask for. */
 uint32_t function_dynamic_shared_max(CUfunction function);
+
+/* The shape of the clusters that every launch has; all 0: none is required. And how many
+ * blocks one may have. */
+void function_required_cluster(CUfunction function, uint32_t cluster[3]);
+uint32_t function_cluster_max(CUfunction function);
 
 /* texture.c: what kernels find objects in */
 const struct softgpu_textures *texture_table(void);

@@ -3,7 +3,7 @@
  * Attributes of the device
  *
  * Limits follow compute capability 12.x as far as the engine implements them. Features
- * that are not implemented report 0: clusters, pools, IPC. The clocks are arbitrary.
+ * that are not implemented report 0: pools, IPC. The clocks are arbitrary.
  */
 
 #include "api/array.h"
@@ -112,6 +112,9 @@ bool device_attribute(CUdevice number, int attribute, int *valuep)
 	if (attribute < 1 || attribute >= ATTRIBUTE_N)
 		return false;
 	switch (attribute) {
+	case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+		*valuep = device->cc >= API_CC_CLUSTER_MIN;
+		break;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
 		*valuep = device->cc / 10;
 		break;

@@ -7,6 +7,7 @@
  */
 
 #include <stdio.h>
+#include <string.h>
 
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
@@ -117,6 +118,40 @@ uint32_t function_dynamic_shared_max(CUfunction function)
 	return used < API_BLOCK_SHARED ? API_BLOCK_SHARED - used : 0;
 }
 
+void function_required_cluster(CUfunction function, uint32_t cluster[3])
+{
+	const struct softgpu_kernel_info *info = function->info;
+
+	if (info->required_cluster[0]) {
+		memcpy(cluster, info->required_cluster, sizeof(info->required_cluster));
+		return;
+	}
+	cluster[0] = (uint32_t)setting_get(function->cluster_width);
+	cluster[1] = (uint32_t)setting_get(function->cluster_height);
+	cluster[2] = (uint32_t)setting_get(function->cluster_depth);
+}
+
+uint32_t function_cluster_max(CUfunction function)
+{
+	uint32_t max = setting_get(function->allows_larger_clusters)
+			       ? SOFTGPU_CLUSTER_MAX
+			       : SOFTGPU_CLUSTER_PORTABLE;
+
+	if (softgpu_device.cc < API_CC_CLUSTER_MIN)
+		return 1;
+	return function->info->max_cluster && function->info->max_cluster < max
+		       ? function->info->max_cluster
+		       : max;
+}
+
+static int required_cluster(CUfunction function, unsigned int i)
+{
+	uint32_t cluster[3];
+
+	function_required_cluster(function, cluster);
+	return (int)cluster[i];
+}
+
 static CUresult function_attribute(
 	CUfunction function, CUfunction_attribute attribute, int *valuep)
 {
@@ -150,14 +185,17 @@ static CUresult function_attribute(
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		*valuep = setting_get(function->carveout);
 		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+		*valuep = info->is_cluster_explicit && !required_cluster(function, 0);
+		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-		*valuep = setting_get(function->cluster_width);
+		*valuep = required_cluster(function, 0);
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-		*valuep = setting_get(function->cluster_height);
+		*valuep = required_cluster(function, 1);
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-		*valuep = setting_get(function->cluster_depth);
+		*valuep = required_cluster(function, 2);
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
 		*valuep = setting_get(function->allows_larger_clusters);
@@ -168,19 +206,19 @@ static CUresult function_attribute(
 	default:
 		if ((unsigned int)attribute >= CU_FUNC_ATTRIBUTE_MAX)
 			return CUDA_ERROR_INVALID_VALUE;
-		/* No cache is chosen by the compiler, and no cluster has to be. */
+		/* No cache is chosen by the compiler. */
 		*valuep = 0;
 		return CUDA_SUCCESS;
 	}
 }
 
-/* Clusters have one block, which 0, the default, comes to. */
-static CUresult function_set_cluster(int *to, int value)
+/* Launches check what the three are together. */
+static CUresult function_set_cluster(CUfunction function, int *to, int value)
 {
 	if (value < 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (value > 1)
-		return launch_cluster((unsigned int)value, 1, 1);
+	if (function->info->required_cluster[0])
+		return CUDA_ERROR_NOT_PERMITTED;
 	setting_set(*to, value);
 	return CUDA_SUCCESS;
 }
@@ -201,11 +239,11 @@ static CUresult function_set_attribute(
 		setting_set(function->carveout, value);
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-		return function_set_cluster(&function->cluster_width, value);
+		return function_set_cluster(function, &function->cluster_width, value);
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-		return function_set_cluster(&function->cluster_height, value);
+		return function_set_cluster(function, &function->cluster_height, value);
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-		return function_set_cluster(&function->cluster_depth, value);
+		return function_set_cluster(function, &function->cluster_depth, value);
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
 		setting_set(function->allows_larger_clusters, value != 0);
 		return CUDA_SUCCESS;

@@ -207,15 +207,24 @@ CUresult cuGraphKernelNodeGetAttribute(
 		value_out->cooperative = kernel->launch.is_cooperative;
 		return graph_leave(CUDA_SUCCESS);
 	}
+	/* One that was never set is 0. */
+	if (attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+		value_out->clusterDim.x = kernel->launch.cluster[0];
+		value_out->clusterDim.y = kernel->launch.cluster[1];
+		value_out->clusterDim.z = kernel->launch.cluster[2];
+		return graph_leave(CUDA_SUCCESS);
+	}
+	if (attr == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION) {
+		value_out->preferredClusterDim.x = kernel->launch.preferred[0];
+		value_out->preferredClusterDim.y = kernel->launch.preferred[1];
+		value_out->preferredClusterDim.z = kernel->launch.preferred[2];
+		return graph_leave(CUDA_SUCCESS);
+	}
 	for (size_t i = 0; i < kernel->n_attributes; i++)
 		if (kernel->attributes[i].id == attr) {
 			*value_out = kernel->attributes[i].value;
 			return graph_leave(CUDA_SUCCESS);
 		}
-	/* An attribute of a kernel that was never set is 0. */
-	if (attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
-		attr == CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION)
-		return graph_leave(CUDA_SUCCESS);
 	return graph_leave(launch_attribute(&launch, &(CUlaunchAttribute){ .id = attr }));
 }
 

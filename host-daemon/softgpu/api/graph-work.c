@@ -196,6 +196,9 @@ CUresult kernel_copy_attributes(struct graph_kernel *to, const struct graph_kern
 	to->launch.is_cooperative = from->launch.is_cooperative;
 	to->launch.has_priority = from->launch.has_priority;
 	to->launch.priority = from->launch.priority;
+	memcpy(to->launch.cluster, from->launch.cluster, sizeof(to->launch.cluster));
+	memcpy(to->launch.preferred, from->launch.preferred,
+		sizeof(to->launch.preferred));
 	return CUDA_SUCCESS;
 }
 

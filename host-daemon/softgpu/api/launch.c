@@ -3,6 +3,7 @@
  * Launches
  */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,24 +12,126 @@
 #include "api/capture.h"
 #include "vgpu/launch-attribute.h"
 
-static uint64_t launch_blocks(const struct launch *launch)
+/*
+ * Clusters
+ */
+
+static bool is_shape(const uint32_t cluster[3])
 {
-	return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+	return cluster[0] || cluster[1] || cluster[2];
+}
+
+/* Blocks of a cluster, which the kernel may have so many of. */
+static bool is_size_legal(CUfunction function, const uint32_t cluster[3])
+{
+	uint32_t max = function_cluster_max(function);
+	uint64_t n = 1;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		if (!cluster[i] || cluster[i] > max)
+			return false;
+		n *= cluster[i];
+	}
+	return n <= max;
+}
+
+CUresult launch_cluster(
+	CUfunction function, const struct launch *launch, uint32_t cluster[3])
+{
+	uint32_t required[3];
+
+	function_required_cluster(function, required);
+	memcpy(cluster, is_shape(launch->cluster) ? launch->cluster : required,
+		sizeof(required));
+	if (!is_shape(cluster))
+		return function->info->is_cluster_explicit || is_shape(launch->preferred)
+			       ? CUDA_ERROR_INVALID_CLUSTER_SIZE
+			       : CUDA_SUCCESS;
+	if (!is_size_legal(function, cluster) ||
+		(is_shape(required) && memcmp(cluster, required, sizeof(required))))
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	/* A substitute is made of whole clusters. Which one a device takes is its choice,
+	 * and here it is never this. */
+	for (unsigned int i = 0; i < 3 && is_shape(launch->preferred); i++)
+		if (launch->preferred[i] % cluster[i])
+			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	return CUDA_SUCCESS;
+}
+
+/* Blocks in one dimension: the grid of some kernels counts clusters. */
+static uint64_t launch_width(CUfunction function, const struct launch *launch,
+	const uint32_t cluster[3], unsigned int i)
+{
+	return (uint64_t)launch->grid[i] *
+	       (function->info->blocks_are_clusters && cluster[i] ? cluster[i] : 1);
+}
+
+static CUresult explain_cluster(CUfunction function, const struct launch *launch,
+	const uint32_t cluster[3], CUresult result)
+{
+	uint32_t required[3];
+	char text[512];
+
+	if (result != CUDA_ERROR_INVALID_CLUSTER_SIZE)
+		return result;
+	function_required_cluster(function, required);
+	snprintf(text, sizeof(text),
+		"kernel %.200s cannot be launched in clusters of %u x %u x %u blocks "
+		"with "
+		"a grid of %u x %u x %u: a cluster of this kernel has at most %u "
+		"blocks%s",
+		function->name, cluster[0], cluster[1], cluster[2], launch->grid[0],
+		launch->grid[1], launch->grid[2], function_cluster_max(function),
+		is_shape(required) ? " and the shape that the kernel requires"
+				   : ", and a grid is a multiple of its clusters");
+	device_explain(text);
+	return result;
+}
+
+static CUresult launch_check_grid(CUfunction function, const struct launch *launch)
+{
+	uint32_t cluster[3];
+	CUresult result;
+
+	result = launch_cluster(function, launch, cluster);
+	for (unsigned int i = 0; i < 3 && !result; i++) {
+		uint64_t n = launch_width(function, launch, cluster, i);
+
+		if (!n || n > (i ? API_GRID_YZ_MAX : API_GRID_X_MAX))
+			return CUDA_ERROR_INVALID_VALUE;
+		if (cluster[i] && n % cluster[i])
+			result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	}
+	return explain_cluster(function, launch, cluster, result);
+}
+
+static uint64_t launch_blocks(CUfunction function, const struct launch *launch)
+{
+	uint32_t cluster[3];
+	uint64_t n = 1;
+
+	if (launch_cluster(function, launch, cluster))
+		return 0;
+	for (unsigned int i = 0; i < 3; i++)
+		n *= launch_width(function, launch, cluster, i);
+	return n;
 }
 
 CUresult launch_check(CUfunction function, const struct launch *launch)
 {
 	uint64_t n_threads = 1;
+	CUresult result;
 
 	for (unsigned int i = 0; i < 3; i++) {
-		uint32_t grid_max = i ? API_GRID_YZ_MAX : API_GRID_X_MAX;
 		uint32_t block_max = i < 2 ? SOFTGPU_BLOCK_THREADS_MAX : API_BLOCK_Z_MAX;
 
-		if (!launch->grid[i] || launch->grid[i] > grid_max || !launch->block[i] ||
-			launch->block[i] > block_max)
+		if (!launch->grid[i] || !launch->block[i] || launch->block[i] > block_max)
 			return CUDA_ERROR_INVALID_VALUE;
 		n_threads *= launch->block[i];
 	}
+	result = launch_check_grid(function, launch);
+	if (result)
+		return result;
 	if (n_threads > SOFTGPU_BLOCK_THREADS_MAX ||
 		launch->shared_size > function_dynamic_shared_max(function))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -36,9 +139,10 @@ CUresult launch_check(CUfunction function, const struct launch *launch)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	/* All blocks of a cooperative grid are resident at once. */
 	if (launch->is_cooperative &&
-		launch_blocks(launch) > (uint64_t)softgpu_device.n_threads *
-						occupancy_blocks(function, n_threads,
-							launch->shared_size))
+		launch_blocks(function, launch) >
+			(uint64_t)softgpu_device.n_threads * occupancy_blocks(function,
+								     n_threads,
+								     launch->shared_size))
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	return CUDA_SUCCESS;
 }
@@ -93,6 +197,7 @@ void launch_describe(
 	struct sched_grid *grid, CUfunction function, const struct launch *launch)
 {
 	CUcontext context = function->module->object.context;
+	uint32_t cluster[3], size;
 
 	grid->launch = (struct softgpu_launch){
 		.kernel = function->kernel,
@@ -110,9 +215,17 @@ void launch_describe(
 		.stack_size = (uint32_t)__atomic_load_n(
 			&context->limits[CU_LIMIT_STACK_SIZE], __ATOMIC_RELAXED),
 	};
-	memcpy(grid->launch.grid, launch->grid, sizeof(launch->grid));
 	memcpy(grid->launch.block, launch->block, sizeof(launch->block));
-	grid->n_blocks = launch_blocks(launch);
+	if (!launch_cluster(function, launch, cluster))
+		memcpy(grid->launch.cluster, cluster, sizeof(cluster));
+	for (unsigned int i = 0; i < 3; i++)
+		grid->launch.grid[i] =
+			(uint32_t)launch_width(function, launch, grid->launch.cluster, i);
+	size = is_shape(grid->launch.cluster)
+		       ? grid->launch.cluster[0] * grid->launch.cluster[1] *
+				 grid->launch.cluster[2]
+		       : 1;
+	grid->n_blocks = softgpu_launch_count(&grid->launch);
 	grid->is_cooperative = launch->is_cooperative;
 	grid->has_priority = launch->has_priority;
 	grid->priority = launch->priority;
@@ -121,7 +234,8 @@ void launch_describe(
 		softgpu_device.n_threads *
 		occupancy_blocks(function,
 			(uint64_t)launch->block[0] * launch->block[1] * launch->block[2],
-			launch->shared_size);
+			launch->shared_size) /
+		size;
 }
 
 /* The multiprocessors of a green context are fewer than launch_check() knows. */
@@ -132,9 +246,10 @@ static CUresult launch_check_confined(CUfunction function, const struct launch *
 		(uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
 
 	if (launch->is_cooperative && stream->is_confined &&
-		launch_blocks(launch) > (uint64_t)sched_sms_count(&stream->sms) *
-						occupancy_blocks(function, n_threads,
-							launch->shared_size))
+		launch_blocks(function, launch) >
+			(uint64_t)sched_sms_count(&stream->sms) *
+				occupancy_blocks(
+					function, n_threads, launch->shared_size))
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	return CUDA_SUCCESS;
 }
@@ -271,17 +386,16 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 	return launch_submit(f, &launch, kernelParams, NULL);
 }
 
-/* Clusters there are none, which is the same as clusters of one block. */
-CUresult launch_cluster(unsigned int x, unsigned int y, unsigned int z)
+/* Which kernels may have it is known later. */
+static CUresult launch_shape(
+	uint32_t to[3], unsigned int x, unsigned int y, unsigned int z)
 {
 	if (!x || !y || !z)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (x == 1 && y == 1 && z == 1)
-		return CUDA_SUCCESS;
-	device_explain(
-		"softgpu has no clusters of more than one block; a host with a GPU "
-		"of compute capability 9.0 or more has");
-	return CUDA_ERROR_NOT_SUPPORTED;
+	to[0] = x;
+	to[1] = y;
+	to[2] = z;
+	return CUDA_SUCCESS;
 }
 
 /* Notes an event. The only flag of a record is for captured ones. */
@@ -307,10 +421,10 @@ CUresult launch_attribute(struct launch *launch, const CUlaunchAttribute *attrib
 		launch->is_cooperative = value->cooperative != 0;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		return launch_cluster(
-			value->clusterDim.x, value->clusterDim.y, value->clusterDim.z);
+		return launch_shape(launch->cluster, value->clusterDim.x,
+			value->clusterDim.y, value->clusterDim.z);
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-		return launch_cluster(value->preferredClusterDim.x,
+		return launch_shape(launch->preferred, value->preferredClusterDim.x,
 			value->preferredClusterDim.y, value->preferredClusterDim.z);
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
 		return launch_event(&launch->events[0], value->programmaticEvent.event,

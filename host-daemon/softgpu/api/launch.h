@@ -10,6 +10,8 @@
 struct launch {
 	uint32_t grid[3];
 	uint32_t block[3];
+	uint32_t cluster[3];   /* as it was asked for; all 0: it was not */
+	uint32_t preferred[3]; /* another shape of clusters, which a device may prefer */
 	uint32_t shared_size;
 	bool is_cooperative;
 	bool has_priority; /* of its own, not the stream's */
@@ -32,8 +34,14 @@ CUresult launch_params(CUfunction function, void **params, void **extra, uint8_t
 void launch_describe(
 	struct sched_grid *grid, CUfunction function, const struct launch *launch);
 
-/* Return: 0 for a cluster of one block, which is the only one that there is. */
-CUresult launch_cluster(unsigned int x, unsigned int y, unsigned int z);
+/*
+ * The shape of the clusters of a launch, by its attribute or by its kernel; all 0 where
+ * neither has one.
+ *
+ * Return: 0, or CUDA_ERROR_INVALID_CLUSTER_SIZE for one that the kernel cannot have.
+ */
+CUresult launch_cluster(
+	CUfunction function, const struct launch *launch, uint32_t cluster[3]);
 
 /* Return: 0 for an attribute that is carried out or that is only a hint. */
 CUresult launch_attribute(struct launch *launch, const CUlaunchAttribute *attribute);

@@ -6,7 +6,7 @@
  * that programs choose block and grid sizes as they would there.
  */
 
-#include "api/api.h"
+#include "api/launch.h"
 
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
@@ -129,7 +129,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 }
 
 /*
- * Clusters: there are none, which is the same as clusters of one block
+ * Clusters
  */
 
 /* The function and the threads of a block of a launch that is asked about. */
@@ -157,7 +157,8 @@ CUresult cuOccupancyMaxActiveClusters(
 	int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
 	API_CALL;
-	const CUlaunchAttributeValue *size = NULL;
+	uint32_t cluster[3], size, n;
+	struct launch launch = {};
 	CUfunction function;
 	uint64_t n_threads;
 	CUresult result;
@@ -168,13 +169,19 @@ CUresult cuOccupancyMaxActiveClusters(
 	if (!numClusters)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < config->numAttrs; i++)
-		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-			size = &config->attrs[i].value;
-	if (!size || size->clusterDim.x != 1 || size->clusterDim.y != 1 ||
-		size->clusterDim.z != 1)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+			launch_attribute(&launch, &config->attrs[i]))
+			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	result = launch_cluster(function, &launch, cluster);
+	if (result)
+		return result;
+	size = cluster[0] * cluster[1] * cluster[2];
+	if (!size)
 		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-	*numClusters = (int)(green_current_sms() * occupancy_blocks(function, n_threads,
-							   config->sharedMemBytes));
+	n = green_current_sms() *
+	    occupancy_blocks(function, n_threads, config->sharedMemBytes);
+	/* One always runs: its blocks need no more than one kernel thread. */
+	*numClusters = (int)(n && n < size ? 1 : n / size);
 	return CUDA_SUCCESS;
 }
 
@@ -192,6 +199,6 @@ CUresult cuOccupancyMaxPotentialClusterSize(
 		return result;
 	if (!clusterSize)
 		return CUDA_ERROR_INVALID_VALUE;
-	*clusterSize = 1;
+	*clusterSize = (int)function_cluster_max(function);
 	return CUDA_SUCCESS;
 }

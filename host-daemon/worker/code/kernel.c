@@ -88,6 +88,20 @@ CUresult kernel_param_size(struct call *call, struct kernel *kernel, uint32_t *s
 	return CUDA_SUCCESS;
 }
 
+/* Whether launches depend on the grid, which is made of clusters then. */
+static bool has_clusters(struct call *call, const struct kernel *kernel)
+{
+	const struct vgpu_driver *driver = call->driver;
+	int width = 0;
+
+	/* Every driver takes a kernel for its function. */
+	return driver->cuFuncGetAttribute &&
+	       driver->cuFuncGetAttribute(&width,
+		       CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+		       kernel->object.driver) == CUDA_SUCCESS &&
+	       width > 0;
+}
+
 CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest *request,
 	Vgpu__VgpuFunctionInfoReply *reply)
 {
@@ -97,6 +111,7 @@ CUresult kernel_describe(struct call *call, const Vgpu__VgpuFunctionInfoRequest 
 	result = object_find(call, VGPU_HANDLE_FUNCTION, request->function, &object);
 	if (result != CUDA_SUCCESS)
 		return result;
+	reply->has_clusters = has_clusters(call, (struct kernel *)object);
 	reply->offsets = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->offsets));
 	reply->sizes = call_alloc(call, KERNEL_INFO_MAX * sizeof(*reply->sizes));
 	if (!reply->offsets || !reply->sizes)
