@@ -131,14 +131,13 @@ TEST(vectors_are_arguments)
 static const char *const instructions[] = {
 	"fma.rn.oob.f16x2 %r1, %r2, %r3, %r4",
 	"cvt.rs.f16x2.f32 %r1, %f1, %f2, %r3",
-	"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 "
-	"[%r1], %r2, [%r3]",
-	"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], "
-	"[%r1], %r2",
-	"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
-	"complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4]",
-	"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::"
-	"bytes.add.u32 [%r1], %r2, [%r3]",
+	"cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "
+	"[%d1, {%r1, %r2, %r3, %r4, %r5}], [%r1]",
+	"cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::"
+	"complete_tx::bytes [%r1], [%d1, {%r2, %r3, %r4}], [%r5], {%h1, %h2}",
+	"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%d1], [%r1], %r2",
+	"cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes."
+	"min.u64 [%r1], [%r2], %r3, [%r4]",
 	"multimem.ld_reduce.global.add.f32 %f1, [%d1]",
 	/* Of pairs of integers there are sums, minima and maxima only. */
 	"neg.s16x2 %r1, %r2",

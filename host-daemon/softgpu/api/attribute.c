@@ -113,6 +113,7 @@ bool device_attribute(CUdevice number, int attribute, int *valuep)
 		return false;
 	switch (attribute) {
 	case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+	case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED:
 		*valuep = device->cc >= API_CC_CLUSTER_MIN;
 		break;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:

@@ -11,6 +11,17 @@
 #include "api/api.h"
 #include "exec/tensor-map.h"
 
+_Static_assert(
+	(int)SOFTGPU_TENSOR_B6_SPREAD == (int)CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B &&
+		(int)SOFTGPU_TENSOR_BF16 == (int)CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 &&
+		(int)SOFTGPU_TENSOR_TF32_FTZ == (int)CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
+	"the API's numbers");
+_Static_assert((int)SOFTGPU_SWIZZLE_128 == (int)CU_TENSOR_MAP_SWIZZLE_128B &&
+		       (int)SOFTGPU_SWIZZLE_ATOM_64 ==
+			       (int)CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B &&
+		       (int)SOFTGPU_INTERLEAVE_MAX == (int)CU_TENSOR_MAP_INTERLEAVE_32B,
+	"the API's numbers");
+
 #define CC_MIN 90u
 #define CC_WIDE_MIN 100u
 

@@ -10,46 +10,10 @@
  * operations.
  */
 
-#include "exec/half.h"
 #include "exec/memory.h"
 #include "exec/near-any.h"
+#include "exec/update.h"
 #include "exec/wide.h"
-
-SCALAR u32 half_add(u32 a, u32 b)
-{
-	return half_from_f32(half_to_f32((u16)a) + half_to_f32((u16)b));
-}
-
-SCALAR u32 bfloat_add(u32 a, u32 b)
-{
-	u32 r = bits_f32(make_f32(a << 16) + make_f32(b << 16));
-
-	if ((r & 0x7fffffffu) > 0x7f800000u)
-		return 0x7fff;
-	return (r + 0x7fff + (r >> 16 & 1)) >> 16;
-}
-
-/* Of min and max: which of two halves, by the rules of min_f32() and max_f32(). */
-SCALAR u32 half_least(u32 a, u32 b)
-{
-	return half_from_f32(min_f32(half_to_f32((u16)a), half_to_f32((u16)b)));
-}
-
-SCALAR u32 half_greatest(u32 a, u32 b)
-{
-	return half_from_f32(max_f32(half_to_f32((u16)a), half_to_f32((u16)b)));
-}
-
-/* Each is one of the two, or NaN. */
-SCALAR u32 bfloat_least(u32 a, u32 b)
-{
-	return bits_f32(min_f32(make_f32(a << 16), make_f32(b << 16))) >> 16;
-}
-
-SCALAR u32 bfloat_greatest(u32 a, u32 b)
-{
-	return bits_f32(max_f32(make_f32(a << 16), make_f32(b << 16))) >> 16;
-}
 
 /*
  * _update computes the new value from `old` and the lane's operand x (and y). Operations
@@ -143,18 +107,6 @@ HANDLER_ATOM_FETCH(ATOM_XOR_32, u32, old ^ x, __atomic_fetch_xor)
 HANDLER_ATOM_FETCH(ATOM_XOR_64, u64, old ^ x, __atomic_fetch_xor)
 HANDLER_ATOM_FETCH(ATOM_EXCH_32, u32, x, __atomic_exchange_n)
 HANDLER_ATOM_FETCH(ATOM_EXCH_64, u64, x, __atomic_exchange_n)
-
-SCALAR u32 float_add(u32 a, u32 b)
-{
-	return bits_f32(canon(make_f32(a) + make_f32(b)));
-}
-
-/* The adder of global memory flushes subnormal numbers, that of shared memory does
- * not. */
-SCALAR u32 flushing_add(u32 a, u32 b)
-{
-	return bits_f32(canon(ftz(ftz(make_f32(a)) + ftz(make_f32(b)))));
-}
 
 HANDLER_ATOM(ATOM_ADD_F32, u32, u32, float_add(old, x), ATOMIC_LOOP(flushing_add(old, x)))
 HANDLER_ATOM_LOOP(ATOM_ADD_F64, u64, u64, bits_f64(make_f64(old) + make_f64(x)))

@@ -27,6 +27,20 @@ static inline void *shared_resolve(const struct block *block, uint64_t off, uint
 	return cluster->blocks[number - 1]->shared + off;
 }
 
+/* Returns: the same place as that of a generic address, in the block with a rank. */
+static inline uint64_t shared_of_rank(uint64_t address, uint32_t rank)
+{
+	uint64_t off = (address - SOFTGPU_GENERIC_SHARED) % SOFTGPU_CLUSTER_STRIDE;
+
+	return SOFTGPU_GENERIC_SHARED + (rank + 1) * (uint64_t)SOFTGPU_CLUSTER_STRIDE +
+	       off;
+}
+
+static inline bool is_shared(uint64_t address)
+{
+	return address - SOFTGPU_GENERIC_SHARED < SOFTGPU_GENERIC_RANGE;
+}
+
 /*
  * Returns: where the lane's @size bytes at @address lie, or NULL with *codep set.
  * @access: SOFTGPU_READ, SOFTGPU_WRITE or both

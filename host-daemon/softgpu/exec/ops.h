@@ -325,8 +325,14 @@
  * in memory.c, and MBARRIER_YIELDS.
  */
 #define SOFTGPU_OPS_ASYNC(X)                                                             \
-	X(CP_ASYNC, "-xxw--") /* c: bytes that are copied, the others are 0 */           \
-	X(CP_BULK, "-xxw--")                                                             \
+	X(CP_ASYNC, "-xxw--")	    /* c: bytes that are copied, the others are 0 */     \
+	X(CP_BULK, "-xxw--")	    /* bulk.c */                                         \
+	X(CP_BULK_MASKED, "-xxww-") /* e: bytes of each 16 */                            \
+	X(CP_BULK_CAST, "-xxwxw")   /* e: barrier, f: blocks */                          \
+	X(REDUCE_BULK, "-xxw--")    /* off: enum update, enum ptx_atom above */          \
+	X(TENSOR_LOAD, "-xxxw-")    /* tensor.c; b: map, c: barrier, e: blocks */        \
+	X(TENSOR_STORE, "-xx---")   /* b: map */                                         \
+	X(TENSOR_REPLACE, "-xx---") /* off: enum ptx_field, the number above */          \
 	X(MBARRIER_INIT, "-xw---")                                                       \
 	X(MBARRIER_INVAL, "-xw---") /* b: any */                                         \
 	X(MBARRIER_EXPECT, "-xw---")                                                     \
@@ -617,6 +623,33 @@ enum surface_option {
 
 /* off of TXQ: the object is a surface */
 #define TXQ_SURFACE 64u
+
+/* The types of elements that REDUCE_BULK and TENSOR_STORE update. */
+enum update {
+	UPDATE_U32,
+	UPDATE_S32,
+	UPDATE_U64,
+	UPDATE_S64,
+	UPDATE_F16,
+	UPDATE_BF16,
+	UPDATE_F32,
+	UPDATE_F64,
+};
+
+#define UPDATE_ATOM_SHIFT 8
+
+/*
+ * off of TENSOR_*; the coordinates are in the first five rows of block.matrix, the
+ * offsets in the next
+ */
+enum tensor_option {
+	TENSOR_RANK = 7,       /* mask */
+	TENSOR_MODE_SHIFT = 3, /* 3 bits: enum ptx_tensor */
+	TENSOR_CAST = 64,      /* to the blocks of a mask */
+	TENSOR_ATOM_SHIFT = 8, /* 8 bits: enum ptx_atom, 0: none */
+};
+
+#define TENSOR_COORDINATES 5u
 
 /* off of REDUX_*_F32 */
 enum redux {

@@ -8,8 +8,7 @@
 
 #include "lower/lower.h"
 
-/* An address with its offset added, for operations that have one offset only. */
-static int absolute_address(
+int lower_absolute_address(
 	struct lowering *l, unsigned int i, unsigned int space, uint32_t *valuep)
 {
 	struct lower_address address;
@@ -45,6 +44,18 @@ static void set_address(struct operation *o, const struct lower_address *address
 {
 	o->imm = address->off;
 	o->reserved |= address->space;
+}
+
+int lower_complete(struct lowering *l, unsigned int i, uint32_t size)
+{
+	struct lower_address barrier;
+	int r = lower_address(l, i, PTX_SPACE_SHARED, &barrier);
+
+	if (r)
+		return r;
+	set_address(
+		lower_emit(l, OP_MBARRIER_COMPLETE, 0, barrier.value, size, 0), &barrier);
+	return l->error;
 }
 
 /* How many of the bytes are copied; the others become zeros. The fourth operand is their
@@ -85,41 +96,13 @@ static int copy(struct lowering *l)
 		return lower_unsupported(l);
 	r = lower_address(l, 0, PTX_SPACE_SHARED, &to);
 	if (!r)
-		r = absolute_address(l, 1, PTX_SPACE_GLOBAL, &from);
+		r = lower_absolute_address(l, 1, PTX_SPACE_GLOBAL, &from);
 	if (r)
 		return r;
 	n = copied_bytes(l, (uint32_t)size->imm);
 	o = lower_emit(l, OP_CP_ASYNC, 0, to.value, from, n);
 	o->reserved = (uint16_t)(size->imm - 1);
 	set_address(o, &to);
-	return l->error;
-}
-
-/* cp.async.bulk [to], [from], size, [barrier], which learns how many bytes have come. */
-static int copy_bulk(struct lowering *l)
-{
-	const struct ptx_instr *in = l->instr;
-	bool has_barrier = in->mode == PTX_MODE_ASYNC_COMPLETE_TX;
-	struct lower_address barrier = {};
-	uint32_t to, from, size;
-	int r;
-
-	if (!in->mode || (in->spaces[0] == PTX_SPACE_GLOBAL) == has_barrier ||
-		(in->spaces[0] == PTX_SPACE_GLOBAL && in->spaces[1] == PTX_SPACE_GLOBAL))
-		return lower_unsupported(l);
-	r = absolute_address(l, 0, in->spaces[0], &to);
-	if (!r)
-		r = absolute_address(l, 1, in->spaces[1], &from);
-	if (!r && has_barrier)
-		r = lower_address(l, 3, PTX_SPACE_SHARED, &barrier);
-	if (r)
-		return r;
-	size = lower_source(l, 2, PTX_TYPE_U32);
-	lower_emit(l, OP_CP_BULK, 0, to, from, size);
-	if (has_barrier)
-		set_address(
-			lower_emit(l, OP_MBARRIER_COMPLETE, 0, barrier.value, size, 0),
-			&barrier);
 	return l->error;
 }
 
@@ -208,7 +191,12 @@ int translate_async(struct lowering *l)
 	case PTX_OP_CP_ASYNC:
 		return copy(l);
 	case PTX_OP_CP_ASYNC_BULK:
-		return copy_bulk(l);
+	case PTX_OP_CP_ASYNC_BULK_TENSOR:
+	case PTX_OP_CP_REDUCE_ASYNC_BULK:
+	case PTX_OP_CP_REDUCE_ASYNC_BULK_TENSOR:
+	case PTX_OP_TENSORMAP_CP_FENCEPROXY:
+	case PTX_OP_TENSORMAP_REPLACE:
+		return translate_bulk(l);
 	case PTX_OP_CP_ASYNC_MBARRIER:
 		return arrive_for_copies(l);
 	case PTX_OP_MBARRIER_ARRIVE:

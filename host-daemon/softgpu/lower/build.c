@@ -25,9 +25,13 @@ int lower_fail(struct lowering *l, int code, const char *format, ...)
 
 int lower_unsupported(struct lowering *l)
 {
+	const char *name = ptx_instr_name(l->frame->body, l->instr);
+
 	return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-		"%.80s, line %u: instruction %.80s is not supported", l->frame->ptx->name,
-		l->instr->line, ptx_instr_name(l->frame->body, l->instr));
+		"%.80s, line %u: instruction %.80s is not supported%s",
+		l->frame->ptx->name, l->instr->line, name,
+		strncmp(name, "multimem.", 9) ? ""
+					      : ": the device has no multicast objects");
 }
 
 int lower_refuse(struct lowering *l, const char *reason)

@@ -9,6 +9,7 @@
  *			memory.c, control.c and convert.c do the families)
  *	call.c		calls: written out in place, or of subroutines
  *	wide.c		values of 128 bits
+ *	bulk.c		copies and reductions of many bytes, and of tensors
  *	matrix.c	products of matrices, and their fragments
  *	stack.c		memory that a function takes from the stack
  *	service.c	calls of the device runtime
@@ -373,6 +374,16 @@ struct lower_address {
 
 int lower_address(struct lowering *l, unsigned int i, unsigned int space,
 	struct lower_address *address);
+
+/* async.c: an address with its offset added, for operations that have one offset only */
+int lower_absolute_address(
+	struct lowering *l, unsigned int i, unsigned int space, uint32_t *valuep);
+
+/* async.c: the barrier of operand @i learns that so many bytes have come. */
+int lower_complete(struct lowering *l, unsigned int i, uint32_t size);
+
+/* bulk.c */
+int translate_bulk(struct lowering *l);
 
 /* wide.c: operands of 128 bits, in halves */
 bool lower_is_wide(const struct lowering *l);

@@ -741,7 +741,7 @@ static int atomic_vector(struct lowering *l, struct place *place)
 static int atomic(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	bool red = in->op == PTX_OP_RED;
+	bool red = in->op != PTX_OP_ATOM;
 	unsigned int type = in->types[0], op = atomic_operation(in->atom, type);
 	uint32_t b, c = VALUE_NONE, d;
 	struct operation *o;
@@ -786,6 +786,28 @@ static uint32_t generic_address(struct lowering *l, unsigned int i)
 	wide = lower_temporary(l, CLASS_64);
 	lower_emit(l, OP_EXT_U32_64, wide, lower_source(l, i, PTX_TYPE_U32), 0, 0);
 	return wide;
+}
+
+/*
+ * st.async and red.async: complete when their instruction is, as all that is asynchronous
+ * here. Without a barrier they are in global memory.
+ */
+static int asynchronous(struct lowering *l)
+{
+	const struct ptx_instr *in = l->instr;
+	bool has_barrier = in->mode == PTX_MODE_ASYNC_COMPLETE_TX;
+	uint32_t size = ptx_type_size(in->types[0]) * in->vector;
+	int r;
+
+	if ((in->mode && !has_barrier) || size > 16 ||
+		has_barrier != lower_has_operand(l, 2) ||
+		in->spaces[0] !=
+			(has_barrier ? PTX_SPACE_SHARED_CLUSTER : PTX_SPACE_GLOBAL))
+		return lower_unsupported(l);
+	r = in->op == PTX_OP_ST_ASYNC ? store(l) : atomic(l);
+	if (r || !has_barrier)
+		return r;
+	return lower_complete(l, 2, lower_constant(l, CLASS_32, size));
 }
 
 static int isspacep(struct lowering *l)
@@ -842,6 +864,9 @@ int translate_memory(struct lowering *l)
 	case PTX_OP_ATOM:
 	case PTX_OP_RED:
 		return atomic(l);
+	case PTX_OP_ST_ASYNC:
+	case PTX_OP_RED_ASYNC:
+		return asynchronous(l);
 	case PTX_OP_ISSPACEP:
 		return isspacep(l);
 	case PTX_OP_ISTYPEP:

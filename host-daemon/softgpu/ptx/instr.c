@@ -64,7 +64,9 @@ static int take_more_words(struct ptx_body_parser *b, struct ptx_instr *instr,
 	struct op_text *name, bool *decodedp)
 {
 	bool has_longer = !*decodedp || instr->op == PTX_OP_ST ||
-			  instr->op == PTX_OP_BARRIER || instr->op == PTX_OP_MMA;
+			  instr->op == PTX_OP_BARRIER || instr->op == PTX_OP_MMA ||
+			  instr->op == PTX_OP_RED;
+	enum ptx_opcode_class class;
 	struct op_text longer;
 	uint16_t op;
 	int r;
@@ -74,11 +76,14 @@ static int take_more_words(struct ptx_body_parser *b, struct ptx_instr *instr,
 		r = add_word(&b->p, &longer);
 		if (r)
 			return r;
-		if (ptx_opcode_find(longer.text, longer.size, &op) != PTX_OPCODE_DECODED)
+		class = ptx_opcode_find(longer.text, longer.size, &op);
+		if (class == PTX_OPCODE_UNKNOWN)
 			break;
-		instr->op = op;
+		if (class == PTX_OPCODE_DECODED) {
+			instr->op = op;
+			*decodedp = true;
+		}
 		*name = longer;
-		*decodedp = true;
 		ptx_next(&b->p);
 	}
 	return 0;

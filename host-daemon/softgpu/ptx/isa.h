@@ -51,6 +51,7 @@ enum ptx_family {
  *	A	address, or source
  *	l	label
  *	b	branch table (label list)
+ *	M	address, or map of a tensor with coordinates: 2 places
  *	t	texture or surface: its address, a sampler or NONE, coordinates: 3 places
  *	x	destination register, or parts of it: see PTX_PARTS_*
  *	y	source register, possibly negated, or parts of it; or an immediate
@@ -91,11 +92,15 @@ enum ptx_family {
 	X(CP_ASYNC_BULK, "cp.async.bulk", "aas?As", ASYNC) /* last: barrier */ \
 	X(CP_ASYNC_BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "", HINT) \
 	X(CP_ASYNC_BULK_PREFETCH, "cp.async.bulk.prefetch", "as", HINT) \
+	X(CP_ASYNC_BULK_PREFETCH_TENSOR, "cp.async.bulk.prefetch.tensor", "M?SS", HINT) \
+	X(CP_ASYNC_BULK_TENSOR, "cp.async.bulk.tensor", "MM?ASS", ASYNC) /* to, from */ \
 	X(CP_ASYNC_BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "s", HINT) \
 	X(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "", HINT) \
 	X(CP_ASYNC_MBARRIER, "cp.async.mbarrier", "a", ASYNC) \
 	X(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "", HINT) \
 	X(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "s", HINT) \
+	X(CP_REDUCE_ASYNC_BULK, "cp.reduce.async.bulk", "aas?As", ASYNC) \
+	X(CP_REDUCE_ASYNC_BULK_TENSOR, "cp.reduce.async.bulk.tensor", "Ma?s", ASYNC) \
 	X(CREATEPOLICY, "createpolicy", "d?Ass", MEMORY) \
 	X(CVT, "cvt", "ds?ss", CONVERT) /* types: destination, source; .pack has more */ \
 	X(CVTA, "cvta", "ds", CONVERT) \
@@ -153,6 +158,7 @@ enum ptx_family {
 	X(PRMT, "prmt", "dsss", INTEGER) \
 	X(RCP, "rcp", "ds", REAL) \
 	X(RED, "red", "aS", MEMORY) \
+	X(RED_ASYNC, "red.async", "as?a", MEMORY) /* last: barrier */ \
 	X(REDUX, "redux", "dss", WARP) \
 	X(REM, "rem", "dss", INTEGER) \
 	X(RET, "ret", "", CONTROL) \
@@ -170,6 +176,7 @@ enum ptx_family {
 	X(SLCT, "slct", "dsss", COMPARE) /* types: a and b, c */ \
 	X(SQRT, "sqrt", "ds", REAL) \
 	X(ST, "st", "aS", MEMORY) \
+	X(ST_ASYNC, "st.async", "aS?a", MEMORY) /* last: barrier */ \
 	X(ST_BULK, "st.bulk", "ass", MEMORY) /* bytes, the value 0 */ \
 	X(STACKRESTORE, "stackrestore", "s", STACK) \
 	X(STACKSAVE, "stacksave", "d", STACK) \
@@ -182,6 +189,8 @@ enum ptx_family {
 	X(SUST, "sust", "tS", TEXTURE) \
 	X(SZEXT, "szext", "dss", INTEGER) \
 	X(TANH, "tanh", "ds", REAL) \
+	X(TENSORMAP_CP_FENCEPROXY, "tensormap.cp_fenceproxy", "aas", ASYNC) \
+	X(TENSORMAP_REPLACE, "tensormap.replace", "as?s", ASYNC) /* number, value */ \
 	X(TESTP, "testp", "ds", COMPARE) \
 	X(TEX, "tex", "Dqt?SSSS", TEXTURE) \
 	X(TLD4, "tld4", "Dqt?SS", TEXTURE) \
@@ -563,6 +572,31 @@ enum ptx_query {
 	_PTX_QUERY_N,
 };
 
+/* How a tensor is accessed, in the field of enum ptx_geometry. */
+enum ptx_tensor {
+	PTX_TENSOR_NONE, /* as a tile */
+	PTX_TENSOR_TILE,
+	PTX_TENSOR_GATHER4,
+	PTX_TENSOR_IM2COL,
+	PTX_TENSOR_IM2COL_NO_OFFS,
+};
+
+/* What of a map tensormap.replace sets, in the field of enum ptx_query. */
+enum ptx_field {
+	PTX_FIELD_NONE,
+	PTX_FIELD_ADDRESS,
+	PTX_FIELD_RANK,
+	PTX_FIELD_BOX,
+	PTX_FIELD_SIZE,
+	PTX_FIELD_STRIDE,
+	PTX_FIELD_STEP,
+	PTX_FIELD_TYPE,
+	PTX_FIELD_INTERLEAVE,
+	PTX_FIELD_SWIZZLE,
+	PTX_FIELD_ATOM,
+	PTX_FIELD_FILL,
+};
+
 /* Modifiers that are there or not, bits of ptx_instr.flags. */
 enum ptx_flag {
 	PTX_FLAG_FTZ = 1u << 0,
@@ -585,6 +619,8 @@ enum ptx_flag {
 	PTX_FLAG_PLUS_ONE = 1u << 17,  /* vmad.po */
 	PTX_FLAG_TRANS = 1u << 18,     /* ldmatrix, stmatrix, movmatrix */
 	PTX_FLAG_POPC = 1u << 19,      /* mma of bits */
+	PTX_FLAG_MULTICAST = 1u << 20, /* cp.async.bulk: to several blocks */
+	PTX_FLAG_CP_MASK = 1u << 21,   /* cp.async.bulk: some bytes of each 16 */
 };
 
 /*

@@ -64,9 +64,15 @@ enum group {
 	G_QUERY,
 	G_SHAPE,
 	G_LAYOUT,
+	G_MULTICAST, /* a flag, as the next */
+	G_CP_MASK,
+	G_DIM,	   /* of tensors, in the field of .v2 and .v4 */
+	G_TENSOR,  /* how they are accessed, in the field of textures' */
+	G_FIELD,   /* of maps of tensors, in the field of queries */
 	G_COUNT,   /* of matrices, in the field of .v2 and .v4 */
 	G_BOUNDS,  /* of surfaces, in the field of .clamp and .wrap */
 	G_CACHE,   /* cache modifiers: dropped */
+	G_ORDER,   /* memory orders of asynchronous stores: dropped */
 	G_IGNORED, /* words without effect here: dropped */
 	_G_N,
 };
@@ -82,9 +88,14 @@ struct modifier {
 /* Sorted by text, as strcmp() does: a test checks it. */
 static const struct modifier modifiers[] = {
 	{ "1d", G_GEOMETRY, PTX_GEOMETRY_1D },
+	{ "1d", G_DIM, 1 },
 	{ "2d", G_GEOMETRY, PTX_GEOMETRY_2D },
+	{ "2d", G_DIM, 2 },
 	{ "2dms", G_GEOMETRY, PTX_GEOMETRY_2DMS },
 	{ "3d", G_GEOMETRY, PTX_GEOMETRY_3D },
+	{ "3d", G_DIM, 3 },
+	{ "4d", G_DIM, 4 },
+	{ "5d", G_DIM, 5 },
 	{ "NaN", G_NAN, PTX_FLAG_NAN },
 	{ "a", G_TLD4, PTX_MODE_TLD4_A },
 	{ "a", G_MATRIX, PTX_MODE_MATRIX_A },
@@ -116,6 +127,7 @@ static const struct modifier modifiers[] = {
 	{ "b", G_MATRIX, PTX_MODE_MATRIX_B },
 	{ "b", G_IGNORED, 0 },
 	{ "b1", G_TYPE, PTX_TYPE_B1 },
+	{ "b1024", G_IGNORED, 0 },
 	{ "b128", G_TYPE, PTX_TYPE_B128 },
 	{ "b16", G_TYPE, PTX_TYPE_B16 },
 	{ "b32", G_TYPE, PTX_TYPE_B32 },
@@ -127,6 +139,7 @@ static const struct modifier modifiers[] = {
 	{ "bf16", G_TYPE, PTX_TYPE_BF16 },
 	{ "bf16x2", G_TYPE, PTX_TYPE_BF16X2 },
 	{ "bfly", G_SHFL, PTX_MODE_SHFL_BFLY },
+	{ "box_dim", G_FIELD, PTX_FIELD_BOX },
 	{ "bulk_group", G_ASYNC, PTX_MODE_ASYNC_BULK_GROUP },
 	{ "c", G_MATRIX, PTX_MODE_MATRIX_C },
 	{ "ca", G_CACHE, 0 },
@@ -140,6 +153,7 @@ static const struct modifier modifiers[] = {
 	{ "cluster", G_SCOPE, PTX_SCOPE_CLUSTER },
 	{ "col", G_LAYOUT, PTX_LAYOUT_COL },
 	{ "const", G_SPACE, PTX_SPACE_CONST },
+	{ "cp_mask", G_CP_MASK, PTX_FLAG_CP_MASK },
 	{ "cs", G_CACHE, 0 },
 	{ "cta", G_IGNORED, 0 },
 	{ "cta", G_SCOPE, PTX_SCOPE_CTA },
@@ -159,6 +173,8 @@ static const struct modifier modifiers[] = {
 	{ "e5m2x2", G_TYPE, PTX_TYPE_E5M2X2 },
 	{ "ecl", G_PRMT, PTX_MODE_PRMT_ECL },
 	{ "ecr", G_PRMT, PTX_MODE_PRMT_ECR },
+	{ "element_stride", G_FIELD, PTX_FIELD_STEP },
+	{ "elemtype", G_FIELD, PTX_FIELD_TYPE },
 	{ "eq", G_CMP, PTX_CMP_EQ },
 	{ "equ", G_CMP, PTX_CMP_EQU },
 	{ "exch", G_ATOM, PTX_ATOM_EXCH },
@@ -169,6 +185,7 @@ static const struct modifier modifiers[] = {
 	{ "f32x2", G_TYPE, PTX_TYPE_F32X2 },
 	{ "f4e", G_PRMT, PTX_MODE_PRMT_F4E },
 	{ "f64", G_TYPE, PTX_TYPE_F64 },
+	{ "fill_mode", G_FIELD, PTX_FIELD_FILL },
 	{ "filter_mode", G_QUERY, PTX_QUERY_FILTER },
 	{ "finite", G_TESTP, PTX_MODE_TESTP_FINITE },
 	{ "force_unnormalized_coords", G_QUERY, PTX_QUERY_IS_UNNORMALIZED },
@@ -180,6 +197,9 @@ static const struct modifier modifiers[] = {
 	{ "geu", G_CMP, PTX_CMP_GEU },
 	{ "gl", G_SCOPE, PTX_SCOPE_GPU },
 	{ "global", G_SPACE, PTX_SPACE_GLOBAL },
+	{ "global_address", G_FIELD, PTX_FIELD_ADDRESS },
+	{ "global_dim", G_FIELD, PTX_FIELD_SIZE },
+	{ "global_stride", G_FIELD, PTX_FIELD_STRIDE },
 	{ "gpu", G_SCOPE, PTX_SCOPE_GPU },
 	{ "grad", G_TEX, PTX_MODE_TEX_GRAD },
 	{ "gt", G_CMP, PTX_CMP_GT },
@@ -190,8 +210,11 @@ static const struct modifier modifiers[] = {
 	{ "hs", G_CMP, PTX_CMP_HS },
 	{ "idx", G_IGNORED, 0 },
 	{ "idx", G_SHFL, PTX_MODE_SHFL_IDX },
+	{ "im2col", G_TENSOR, PTX_TENSOR_IM2COL },
+	{ "im2col_no_offs", G_TENSOR, PTX_TENSOR_IM2COL_NO_OFFS },
 	{ "inc", G_ATOM, PTX_ATOM_INC },
 	{ "infinite", G_TESTP, PTX_MODE_TESTP_INFINITE },
+	{ "interleave_layout", G_FIELD, PTX_FIELD_INTERLEAVE },
 	{ "l", G_SHF, PTX_MODE_SHF_L },
 	{ "launch_dependents", G_IGNORED, 0 },
 	{ "le", G_CMP, PTX_CMP_LE },
@@ -227,7 +250,8 @@ static const struct modifier modifiers[] = {
 	{ "memory_layout", G_QUERY, PTX_QUERY_IS_LINEAR },
 	{ "min", G_ATOM, PTX_ATOM_MIN },
 	{ "mmio", G_SEM, PTX_SEM_MMIO },
-	{ "multicast::cluster", G_IGNORED, 0 },
+	{ "mmio", G_ORDER, 0 },
+	{ "multicast::cluster", G_MULTICAST, PTX_FLAG_MULTICAST },
 	{ "nan", G_CMP, PTX_CMP_NAN },
 	{ "nc", G_NC, PTX_FLAG_NC },
 	{ "ne", G_CMP, PTX_CMP_NE },
@@ -258,12 +282,15 @@ static const struct modifier modifiers[] = {
 	{ "r", G_SHF, PTX_MODE_SHF_R },
 	{ "r", G_TLD4, PTX_MODE_TLD4_R },
 	{ "range", G_IGNORED, 0 },
+	{ "rank", G_FIELD, PTX_FIELD_RANK },
 	{ "rc16", G_PRMT, PTX_MODE_PRMT_RC16 },
 	{ "rc8", G_PRMT, PTX_MODE_PRMT_RC8 },
 	{ "read", G_IGNORED, 0 },
 	{ "red", G_BAR, PTX_MODE_BAR_RED },
 	{ "relaxed", G_SEM, PTX_SEM_RELAXED },
+	{ "relaxed", G_ORDER, 0 },
 	{ "release", G_SEM, PTX_SEM_RELEASE },
+	{ "release", G_ORDER, 0 },
 	{ "relu", G_RELU, PTX_FLAG_RELU },
 	{ "rm", G_ROUND, PTX_ROUND_RM },
 	{ "rmi", G_ROUND, PTX_ROUND_RMI },
@@ -294,6 +321,8 @@ static const struct modifier modifiers[] = {
 	{ "shr7", G_SCALE, PTX_MODE_SHR7 },
 	{ "subnormal", G_TESTP, PTX_MODE_TESTP_SUBNORMAL },
 	{ "surfref", G_TYPE, PTX_TYPE_SURFREF },
+	{ "swizzle_atomicity", G_FIELD, PTX_FIELD_ATOM },
+	{ "swizzle_mode", G_FIELD, PTX_FIELD_SWIZZLE },
 	{ "sync", G_BAR, PTX_MODE_BAR_SYNC },
 	{ "sync", G_SYNC, PTX_FLAG_SYNC },
 	{ "sync_restrict::shared::cluster", G_IGNORED, 0 },
@@ -303,6 +332,8 @@ static const struct modifier modifiers[] = {
 	{ "tensormap::generic", G_IGNORED, 0 },
 	{ "texref", G_TYPE, PTX_TYPE_TEXREF },
 	{ "tf32", G_TYPE, PTX_TYPE_TF32 },
+	{ "tile", G_TENSOR, PTX_TENSOR_TILE },
+	{ "tile::gather4", G_TENSOR, PTX_TENSOR_GATHER4 },
 	{ "to", G_TO, PTX_FLAG_TO },
 	{ "trans", G_TRANS, PTX_FLAG_TRANS },
 	{ "trap", G_BOUNDS, PTX_WRAP_TRAP },
@@ -327,6 +358,7 @@ static const struct modifier modifiers[] = {
 	{ "warp", G_BAR, PTX_MODE_BAR_WARP_SYNC },
 	{ "wb", G_CACHE, 0 },
 	{ "weak", G_SEM, PTX_SEM_WEAK },
+	{ "weak", G_ORDER, 0 },
 	{ "wide", G_MUL, PTX_MUL_WIDE },
 	{ "width", G_QUERY, PTX_QUERY_WIDTH },
 	{ "wrap", G_WRAP, PTX_WRAP_WRAP },
@@ -357,6 +389,9 @@ static const uint8_t group_fields[_G_N] = {
 	[G_QUERY] = offsetof(struct ptx_instr, query),
 	[G_SHAPE] = offsetof(struct ptx_instr, shape),
 	[G_COUNT] = offsetof(struct ptx_instr, vector),
+	[G_DIM] = offsetof(struct ptx_instr, vector),
+	[G_TENSOR] = offsetof(struct ptx_instr, geometry),
+	[G_FIELD] = offsetof(struct ptx_instr, query),
 	[G_BAR... G_ASYNC] = offsetof(struct ptx_instr, mode),
 };
 
@@ -392,15 +427,30 @@ static const struct {
 	[PTX_OP_COPYSIGN] = { 0, 1, 1 },
 	[PTX_OP_COS] = { M(G_APPROX) | M(G_FTZ), 1, 1 },
 	[PTX_OP_CP_ASYNC] = { M(G_SPACE) | M(G_CACHE), 0, 0 },
-	[PTX_OP_CP_ASYNC_BULK] = { M(G_SPACE) | M(G_ASYNC) | M(G_CACHE) | M(G_IGNORED), 0,
-		0 },
+	[PTX_OP_CP_ASYNC_BULK] = { M(G_SPACE) | M(G_ASYNC) | M(G_CACHE) | M(G_MULTICAST) |
+					   M(G_CP_MASK),
+		0, 0 },
 	[PTX_OP_CP_ASYNC_BULK_COMMIT_GROUP] = { 0, 0, 0 },
 	[PTX_OP_CP_ASYNC_BULK_PREFETCH] = { M(G_SPACE) | M(G_CACHE), 0, 0 },
+	[PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR] = { M(G_DIM) | M(G_SPACE) | M(G_TENSOR) |
+							   M(G_CACHE),
+		0, 0 },
+	[PTX_OP_CP_ASYNC_BULK_TENSOR] = { M(G_DIM) | M(G_SPACE) | M(G_TENSOR) |
+						  M(G_ASYNC) | M(G_MULTICAST) |
+						  M(G_CACHE),
+		0, 0 },
 	[PTX_OP_CP_ASYNC_BULK_WAIT_GROUP] = { M(G_IGNORED), 0, 0 },
 	[PTX_OP_CP_ASYNC_COMMIT_GROUP] = { 0, 0, 0 },
 	[PTX_OP_CP_ASYNC_MBARRIER] = { M(G_SPACE) | M(G_ASYNC) | M(G_IGNORED), 1, 1 },
 	[PTX_OP_CP_ASYNC_WAIT_ALL] = { 0, 0, 0 },
 	[PTX_OP_CP_ASYNC_WAIT_GROUP] = { 0, 0, 0 },
+	[PTX_OP_CP_REDUCE_ASYNC_BULK] = { M(G_SPACE) | M(G_ASYNC) | M(G_ATOM) |
+						  M(G_NOFTZ) | M(G_CACHE),
+		1, 1 },
+	[PTX_OP_CP_REDUCE_ASYNC_BULK_TENSOR] = { M(G_DIM) | M(G_SPACE) | M(G_TENSOR) |
+							 M(G_ASYNC) | M(G_ATOM) |
+							 M(G_CACHE),
+		0, 0 },
 	[PTX_OP_CREATEPOLICY] = { M(G_SPACE) | M(G_CACHE) | M(G_IGNORED), 1, 1 },
 	[PTX_OP_CVT] = { M(G_ROUND) | M(G_FTZ) | M(G_SAT) | M(G_SATFINITE) | M(G_RELU) |
 				 M(G_PACK),
@@ -478,6 +528,9 @@ static const struct {
 	[PTX_OP_RED] = { M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_ATOM) | M(G_NOFTZ) |
 				 M(G_VECTOR) | M(G_CACHE),
 		1, 1 },
+	[PTX_OP_RED_ASYNC] = { M(G_ORDER) | M(G_SCOPE) | M(G_SPACE) | M(G_ASYNC) |
+				       M(G_ATOM),
+		1, 1 },
 	[PTX_OP_REDUX] = { M(G_ATOM) | M(G_SYNC) | M(G_ABS) | M(G_NAN), 1, 1 },
 	[PTX_OP_REM] = { 0, 1, 1 },
 	[PTX_OP_RET] = { M(G_UNI), 0, 0 },
@@ -497,6 +550,9 @@ static const struct {
 	[PTX_OP_SQRT] = { M(G_ROUND) | M(G_APPROX) | M(G_FTZ), 1, 1 },
 	[PTX_OP_ST] = { M(G_SEM) | M(G_SCOPE) | M(G_SPACE) | M(G_VECTOR) | M(G_CACHE), 1,
 		1 },
+	[PTX_OP_ST_ASYNC] = { M(G_ORDER) | M(G_SCOPE) | M(G_SPACE) | M(G_ASYNC) |
+				      M(G_VECTOR),
+		1, 1 },
 	[PTX_OP_ST_BULK] = { M(G_SEM) | M(G_SPACE), 0, 0 },
 	[PTX_OP_STACKRESTORE] = { 0, 1, 1 },
 	[PTX_OP_STACKSAVE] = { 0, 1, 1 },
@@ -517,6 +573,13 @@ static const struct {
 		1, 1 },
 	[PTX_OP_SZEXT] = { M(G_WRAP), 1, 1 },
 	[PTX_OP_TANH] = { M(G_APPROX) | M(G_FTZ), 1, 1 },
+	[PTX_OP_TENSORMAP_CP_FENCEPROXY] = { M(G_SPACE) | M(G_ORDER) | M(G_SCOPE) |
+						     M(G_SYNC) | M(G_ALIGNED) |
+						     M(G_IGNORED),
+		0, 0 },
+	[PTX_OP_TENSORMAP_REPLACE] = { M(G_TENSOR) | M(G_FIELD) | M(G_SPACE) |
+					       M(G_IGNORED),
+		1, 1 },
 	[PTX_OP_TESTP] = { M(G_TESTP), 1, 1 },
 	[PTX_OP_TEX] = { M(G_TEX) | M(G_GEOMETRY) | M(G_VECTOR), 2, 2 },
 	[PTX_OP_TLD4] = { M(G_TLD4) | M(G_GEOMETRY) | M(G_VECTOR), 2, 2 },
@@ -569,8 +632,9 @@ static const struct {
 
 /* Instructions of PTX ISA 9.0 that are not decoded, sorted. */
 static const char *const unsupported[] = {
-	"clusterlaunchcontrol", "cp", "mbarrier", "multimem", "tcgen05", "tensormap",
-	"wgmma", "wmma", /* its second word makes an instruction of it */
+	"clusterlaunchcontrol", "cp", "cp.reduce", "cp.reduce.async", "mbarrier",
+	"multimem", "tcgen05", "tensormap", "wgmma",
+	"wmma", /* its second word makes an instruction of it, as of others here */
 };
 
 #define N_MODIFIERS (sizeof(modifiers) / sizeof(*modifiers))
@@ -666,6 +730,7 @@ static enum ptx_modifier_result enter(
 {
 	switch (modifier->group) {
 	case G_CACHE:
+	case G_ORDER:
 	case G_IGNORED:
 		return PTX_MODIFIER_OK;
 	case G_TYPE:
@@ -684,6 +749,8 @@ static enum ptx_modifier_result enter(
 		instr->layouts[instr->layouts[0] != 0] = modifier->value;
 		return PTX_MODIFIER_OK;
 	case G_FTZ ... G_FORMATTED:
+	case G_MULTICAST:
+	case G_CP_MASK:
 		if (instr->flags & modifier->value)
 			return PTX_MODIFIER_REPEATED;
 		instr->flags |= modifier->value;

@@ -433,13 +433,11 @@ static int end_address(struct ptx_parser *p)
 	return r;
 }
 
-int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
+int ptx_parse_open_address(struct ptx_body_parser *b, struct ptx_operand *operand)
 {
 	struct ptx_parser *p = &b->p;
 	int r;
 
-	if (p->token.kind != '[')
-		return parse_element_address(b, operand);
 	r = ptx_expect(p, '[');
 	if (r)
 		return r;
@@ -465,7 +463,17 @@ int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
 	default:
 		return ptx_fail(p, "this cannot be an address");
 	}
-	return end_address(p);
+	return 0;
+}
+
+int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand)
+{
+	int r;
+
+	if (b->p.token.kind != '[')
+		return parse_element_address(b, operand);
+	r = ptx_parse_open_address(b, operand);
+	return r ? r : end_address(&b->p);
 }
 
 /*

@@ -240,6 +240,8 @@ int ptx_parse_predicate(struct ptx_body_parser *b, struct ptx_operand *operand);
 
 /* `[...]` */
 int ptx_parse_address(struct ptx_body_parser *b, struct ptx_operand *operand);
+/* The same up to its closing bracket. */
+int ptx_parse_open_address(struct ptx_body_parser *b, struct ptx_operand *operand);
 
 /* `{...}`, a vector register, or a single operand. */
 int ptx_parse_vector(

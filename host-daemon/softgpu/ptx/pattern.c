@@ -163,6 +163,20 @@ static int parse_texture(struct ptx_body_parser *b, struct ptx_operand *operands
 	return r ? r : ptx_expect(p, ']');
 }
 
+/* [map, {coordinates}], or an address: then there are no coordinates. */
+static int parse_tensor(struct ptx_body_parser *b, struct ptx_operand *operands)
+{
+	struct ptx_parser *p = &b->p;
+	int r;
+
+	if (p->token.kind != '[')
+		return ptx_parse_address(b, &operands[0]);
+	r = ptx_parse_open_address(b, &operands[0]);
+	if (!r && ptx_take(p, ','))
+		r = ptx_parse_vector(b, &operands[1], false);
+	return r ? r : ptx_expect(p, ']');
+}
+
 /*
  * A label's operand is patched when the body ends and needs a fixed place then: no vector
  * can follow it, so its place is final now.
@@ -202,11 +216,13 @@ static int parse_pattern(struct ptx_body_parser *b, const char *pattern,
 			r = parse_label(b, &operands[n], b->operands.n + n);
 		else if (*pattern == 't')
 			r = parse_texture(b, &operands[n]);
+		else if (*pattern == 'M')
+			r = parse_tensor(b, &operands[n]);
 		else
 			r = parse_by_pattern(b, *pattern, &operands[n]);
 		if (r)
 			return r;
-		n += *pattern == 't' ? 3 : 1;
+		n += *pattern == 't' ? 3 : *pattern == 'M' ? 2 : 1;
 	}
 	*np = n;
 	return 0;
