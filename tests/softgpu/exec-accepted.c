@@ -143,9 +143,10 @@ static const char *const instructions[] = {
 	"neg.s16x2 %r1, %r2",
 	"mul.lo.u16x2 %r1, %r2, %r3",
 	"shl.u16x2 %r1, %r2, %r3",
-	/* Matrices of other devices. */
-	"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r5]",
-	"stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r5], {%r1}",
+	/* Matrices of bytes are transposed, and not in fours. */
+	"ldmatrix.sync.aligned.m16n16.x1.shared.b8 {%r1, %r2}, [%r5]",
+	"ldmatrix.sync.aligned.m8n16.x1.shared.b8 {%r1}, [%r5]",
+	"stmatrix.sync.aligned.m16n8.x1.shared.b8 [%r5], {%r1}",
 	"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 "
 	"{%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}",
 	"wgmma.fence.sync.aligned",

@@ -621,7 +621,7 @@ TEST(wrong_forms_are_refused)
 		"%r4, %r5, %r6, %r7}, {%r0, %r1}, {%r0, %r1}, {%r0, %r1, %r2, %r3, %r4, "
 		"%r5, %r6, %r7};",
 		"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [s];",
-		"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [s];",
+		"ldmatrix.sync.aligned.m16n16.x1.shared.b8 {%r1, %r2}, [s];",
 		"movmatrix.sync.aligned.m8n8.b16 %r1, %r2;",
 		"mma.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0, %r1}, {%r2}, {%r3}, "
 		"{%r4, %r5};",

@@ -135,6 +135,93 @@ HANDLER(STMATRIX)
 	return ip + 1;
 }
 
+/*
+ * Bytes, in rows of 16 elements. A matrix of 8 rows is distributed as one of 8 by 8
+ * elements of 16 bits is. One of 16 is transposed: lanes 4 j to 4 j + 3 have column j and
+ * column j + 8, two rows after the other of both in a register, and the next two in the
+ * second one. The one that is stored is transposed, too, and has half of that.
+ */
+
+#define BYTE_ROWS_MAX 32u
+
+/* Gives each element of a row a byte, in whose lower bits it is. */
+static void unpack_row(uint8_t row[ROW_SIZE], enum matrix_packing packing)
+{
+	uint32_t bits = packing == MATRIX_PACKING_6 ? 6 : 4;
+	uint8_t packed[ROW_SIZE + 1] = { 0 };
+
+	if (packing == MATRIX_PACKING_NONE)
+		return;
+	memcpy(packed, row, ROW_SIZE);
+	for (uint32_t i = 0; i < ROW_SIZE; i++) {
+		uint32_t at = i * bits;
+		uint32_t pair = packed[at / 8] | (uint32_t)packed[at / 8 + 1] << 8;
+
+		row[i] = (uint8_t)(pair >> at % 8 & ((1u << bits) - 1));
+	}
+}
+
+HANDLER(LDMATRIX_BYTES)
+{
+	uint32_t *d[4] = { REG(uint32_t, ip->d), REG(uint32_t, ip->b),
+		REG(uint32_t, ip->e), REG(uint32_t, ip->f) };
+	enum matrix_packing packing =
+		(enum matrix_packing)(ip->reserved >> MATRIX_PACKING_SHIFT & 3);
+	bool is_transposed = ip->reserved & MATRIX_TRANS;
+	uint32_t n = ip->reserved & MATRIX_COUNT;
+	uint8_t rows[BYTE_ROWS_MAX][ROW_SIZE];
+	uint64_t at;
+	int code;
+
+	WHOLE_WARP;
+	for (uint32_t row = 0; row < (is_transposed ? 16 : 8) * n; row++) {
+		const void *from = find_row(w, ip, row, &at, &code);
+
+		if (!from)
+			return warp_fault(w, ip, code, row, at, fault_sentence(code));
+		memcpy(rows[row], from, ROW_SIZE);
+		unpack_row(rows[row], packing);
+	}
+	for (uint32_t i = 0; i < n && !is_transposed; i++)
+		memcpy(d[i], rows[8 * i], SLOT_BYTES);
+	for (uint32_t i = 0; i < 2 * n && is_transposed; i++)
+		for (uint32_t lane = 0; lane < LANES; lane++) {
+			uint32_t row = i / 2 * 16 + lane % 4 * 4 + i % 2 * 2;
+			uint32_t column = lane / 4;
+
+			d[i][lane] = rows[row][column] |
+				     (uint32_t)rows[row + 1][column] << 8 |
+				     (uint32_t)rows[row][column + 8] << 16 |
+				     (uint32_t)rows[row + 1][column + 8] << 24;
+		}
+	return ip + 1;
+}
+
+HANDLER(STMATRIX_BYTES)
+{
+	const uint32_t *s[4] = { REG(uint32_t, ip->b), REG(uint32_t, ip->c),
+		REG(uint32_t, ip->e), REG(uint32_t, ip->f) };
+	uint32_t n = ip->reserved & MATRIX_COUNT;
+	uint8_t *to[LANES];
+	uint64_t at;
+	int code;
+
+	WHOLE_WARP;
+	for (uint32_t row = 0; row < 8 * n; row++) {
+		to[row] = find_row(w, ip, row, &at, &code);
+		if (!to[row])
+			return warp_fault(w, ip, code, row, at, fault_sentence(code));
+	}
+	for (uint32_t row = 0; row < 8 * n; row++)
+		for (uint32_t column = 0; column < ROW_SIZE; column++) {
+			uint32_t lane = column % 8 * 4 + row % 8 / 2;
+			uint32_t byte = row % 2 + column / 8 * 2;
+
+			to[row][column] = (uint8_t)(s[row / 8][lane] >> 8 * byte);
+		}
+	return ip + 1;
+}
+
 HANDLER(MOVMATRIX)
 {
 	uint32_t words[LANES];

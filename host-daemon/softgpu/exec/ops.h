@@ -534,6 +534,8 @@
 	/* fragment.c; reserved of the first two: the space, and MATRIX_COUNT */         \
 	X(LDMATRIX, "WxW-WW")                                                            \
 	X(STMATRIX, "-xwwww")                                                            \
+	X(LDMATRIX_BYTES, "WxW-WW") /* reserved: as above, and MATRIX_PACKING_* */       \
+	X(STMATRIX_BYTES, "-xwwww")                                                      \
 	X(MOVMATRIX, "Ww----")                                                           \
 	X(MATRIX_PUT, "-wwwww") /* off: rows of block.matrix, in fives */                \
 	X(MATRIX_PUT_64, "-xxxxx")                                                       \
@@ -714,6 +716,14 @@ enum video_op {
 enum matrix_access {
 	MATRIX_COUNT = 7, /* mask: matrices */
 	MATRIX_TRANS = 8,
+	MATRIX_PACKING_SHIFT = 4, /* 2 bits: enum matrix_packing */
+};
+
+/* How 16 bytes have 16 elements of a matrix of bytes. */
+enum matrix_packing {
+	MATRIX_PACKING_NONE,
+	MATRIX_PACKING_6, /* bits each, in the first 12 */
+	MATRIX_PACKING_4,
 };
 
 /* What the elements of a matrix are. */

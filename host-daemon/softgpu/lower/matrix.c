@@ -536,7 +536,41 @@ static uint32_t count_and_order(const struct ptx_instr *in)
 
 static bool is_small(const struct ptx_instr *in)
 {
-	return in->shape == PTX_SHAPE_M8N8K0 && in->types[0] == PTX_TYPE_B16;
+	return in->shape == PTX_SHAPE_M8N8K0 && in->types[0] == PTX_TYPE_B16 &&
+	       in->n_types == 1;
+}
+
+/*
+ * Matrices of bytes. Return: whether there is such a form; then how many registers it has
+ * and what its operation has to know.
+ */
+static bool is_bytes(const struct ptx_instr *in, unsigned int *np, uint32_t *optionsp)
+{
+	unsigned int type = in->types[0], from = in->types[1];
+	bool is_packed = type == PTX_TYPE_B8X16 &&
+			 (from == PTX_TYPE_B6X16_P32 || from == PTX_TYPE_B4X16_P64);
+	bool is_store = in->op == PTX_OP_STMATRIX,
+	     is_transposed = in->flags & PTX_FLAG_TRANS;
+
+	*np = in->vector;
+	*optionsp = count_and_order(in);
+	if (from == PTX_TYPE_B6X16_P32)
+		*optionsp |= MATRIX_PACKING_6 << MATRIX_PACKING_SHIFT;
+	else if (from == PTX_TYPE_B4X16_P64)
+		*optionsp |= MATRIX_PACKING_4 << MATRIX_PACKING_SHIFT;
+	if (!is_packed && (type != PTX_TYPE_B8 || in->n_types != 1))
+		return false;
+	switch (in->shape) {
+	case PTX_SHAPE_M16N16K0:
+		*np *= 2;
+		return !is_store && is_transposed && in->vector <= 2;
+	case PTX_SHAPE_M8N16K0:
+		return !is_store && !is_transposed && is_packed;
+	case PTX_SHAPE_M16N8K0:
+		return is_store && is_transposed;
+	default:
+		return false;
+	}
 }
 
 static int load_matrices(struct lowering *l)
@@ -544,13 +578,14 @@ static int load_matrices(struct lowering *l)
 	static const uint8_t fields[4] = { FIELD_D, FIELD_B, FIELD_E, FIELD_F };
 	const struct ptx_instr *in = l->instr;
 	struct lower_address address;
+	unsigned int n = in->vector;
 	struct fragment to;
 	struct operation *o;
-	uint32_t values[4];
+	uint32_t values[4], options = count_and_order(in);
 	int r;
 
-	if (!is_small(in) || !find_fragment(l, 0, PTX_TYPE_B32, &to) ||
-		to.n != in->vector)
+	if ((!is_small(in) && !is_bytes(in, &n, &options)) ||
+		!find_fragment(l, 0, PTX_TYPE_B32, &to) || to.n != n)
 		return lower_unsupported(l);
 	r = lower_address(l, 1, l->instr->spaces[0], &address);
 	if (r)
@@ -559,9 +594,10 @@ static int load_matrices(struct lowering *l)
 		values[i] = i < to.n ? lower_destination_of(l, &to.operands[i], to.type)
 				     : lower_temporary(l, CLASS_32);
 	meet(l);
-	o = lower_emit(l, OP_LDMATRIX, 0, address.value, 0, 0);
+	o = lower_emit(l, is_small(in) ? OP_LDMATRIX : OP_LDMATRIX_BYTES, 0,
+		address.value, 0, 0);
 	o->imm = address.off;
-	o->reserved = (uint16_t)(address.space | count_and_order(in));
+	o->reserved = (uint16_t)(address.space | options);
 	for (unsigned int i = 0; i < 4; i++)
 		o->field[fields[i]] = values[i];
 	for (unsigned int i = 0; i < to.n; i++)
@@ -574,13 +610,14 @@ static int store_matrices(struct lowering *l)
 	static const uint8_t fields[4] = { FIELD_B, FIELD_C, FIELD_E, FIELD_F };
 	const struct ptx_instr *in = l->instr;
 	struct lower_address address;
+	unsigned int n = in->vector;
 	struct fragment from;
 	struct operation *o;
-	uint32_t values[4];
+	uint32_t values[4], options = count_and_order(in);
 	int r;
 
-	if (!is_small(in) || !find_fragment(l, 1, PTX_TYPE_B32, &from) ||
-		from.n != in->vector)
+	if ((!is_small(in) && !is_bytes(in, &n, &options)) ||
+		!find_fragment(l, 1, PTX_TYPE_B32, &from) || from.n != n)
 		return lower_unsupported(l);
 	r = lower_address(l, 0, l->instr->spaces[0], &address);
 	if (r)
@@ -589,9 +626,10 @@ static int store_matrices(struct lowering *l)
 		values[i] = i < from.n ? lower_source_of(l, &from.operands[i], from.type)
 				       : values[0];
 	meet(l);
-	o = lower_emit(l, OP_STMATRIX, 0, address.value, 0, 0);
+	o = lower_emit(l, is_small(in) ? OP_STMATRIX : OP_STMATRIX_BYTES, 0,
+		address.value, 0, 0);
 	o->imm = address.off;
-	o->reserved = (uint16_t)(address.space | count_and_order(in));
+	o->reserved = (uint16_t)(address.space | options);
 	for (unsigned int i = 0; i < 4; i++)
 		o->field[fields[i]] = values[i];
 	return l->error;

@@ -288,7 +288,10 @@ enum ptx_op {
 	X(E2M3X2, "e2m3x2", 2)                                                           \
 	X(E3M2X2, "e3m2x2", 2)                                                           \
 	X(E2M1X2, "e2m1x2", 1)                                                           \
-	X(UE8M0X2, "ue8m0x2", 2)
+	X(UE8M0X2, "ue8m0x2", 2)                                                         \
+	X(B8X16, "b8x16", 1) /* of ldmatrix */                                           \
+	X(B6X16_P32, "b6x16_p32", 1)                                                     \
+	X(B4X16_P64, "b4x16_p64", 1)
 
 enum ptx_type {
 	PTX_TYPE_NONE,
@@ -508,6 +511,9 @@ enum ptx_geometry {
  */
 #define PTX_SHAPES(X)                                                                    \
 	X(8, 8, 0)                                                                       \
+	X(8, 16, 0)                                                                      \
+	X(16, 8, 0)                                                                      \
+	X(16, 16, 0)                                                                     \
 	X(8, 8, 4)                                                                       \
 	X(8, 8, 16)                                                                      \
 	X(8, 8, 32)                                                                      \
