@@ -175,6 +175,10 @@ static void run(struct softgpu_program *program, const char *name)
 	launch.params_size = info->params_size;
 	if (info->required_block[0])
 		memcpy(launch.block, info->required_block, sizeof(launch.block));
+	if (info->required_cluster[0]) {
+		memcpy(launch.cluster, info->required_cluster, sizeof(launch.cluster));
+		memcpy(launch.grid, info->required_cluster, sizeof(launch.grid));
+	}
 	launch.deadline_ns = deadline();
 	if (!softgpu_launch_check(&launch))
 		softgpu_run_blocks(device.scratch, &launch, 0, 1, &fault);
