@@ -11,6 +11,7 @@
 #include "exec-harness.h"
 #include "exec/bits.h"
 #include "exec/check.h"
+#include "exec/tensor-map.h"
 #include "lower/lower.h"
 #include "test.h"
 
@@ -382,6 +383,98 @@ TEST(every_store_of_shared_memory_counts)
 	}
 }
 
+/* Bytes [32, 64) of shared memory, once by each way of writing them. */
+TEST(every_copy_to_shared_memory_counts)
+{
+	static const char *const copies[] = {
+		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+		"[s+32], [%rd0], 32, [s+8];\n",
+		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+		".multicast::cluster [s+32], [%rd0], 32, [s+8], %h0;\n",
+		"cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes "
+		"[s], [%rd1, {%r7}], [s+8];\n",
+		"cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx"
+		"::bytes.multicast::cluster [s], [%rd1, {%r7}], [s+8], %h0;\n",
+		"mapa.shared::cluster.u32 %r9, %r2, 0;\n"
+		"st.shared::cluster.v4.u32 [%r9+32], {%r0, %r0, %r0, %r0};\n"
+		"st.shared::cluster.v4.u32 [%r9+48], {%r0, %r0, %r0, %r0};\n",
+	};
+
+	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
+		struct softgpu_tensor_map *map;
+		char ptx[4096];
+		CLEAN_BENCH bench;
+
+		insert(ptx, sizeof(ptx),
+			ENTRY(".reg .b16 %h<2>; mov.b16 %h0, 1; mov.u32 %r7, 0;\n"
+			      "mov.u32 %r2, s; add.u64 %rd1, %rd0, 128;\n"
+			      "setp.ne.u32 %p1, %r0, 0; @%p1 ret;\n"
+			      "mbarrier.init.shared.b64 [s+8], 1;\n"
+			      "mbarrier.expect_tx.relaxed.cta.shared.b64 [s+8], 64;\nMARK"
+			      "ld.shared.v4.u32 {%r8, %r9, %r10, %r11}, [s+48];\n"
+			      "ld.shared.u32 %r8, [s+64];\n"),
+			copies[i]);
+		bench_init(&bench, ptx, UNWRITTEN);
+		map = (struct softgpu_tensor_map *)(bench.memory + 128);
+		*map = (struct softgpu_tensor_map){ .mark = SOFTGPU_TENSOR_MARK,
+			.version = SOFTGPU_TENSOR_VERSION,
+			.rank = 1,
+			.address = (uintptr_t)bench.memory,
+			.last = { 63 },
+			.box_last = { 63 },
+			.steps = { 1, 1, 1, 1, 1 } };
+		softgpu_space_wrote(&bench.rig->space, (uintptr_t)bench.memory, 4096);
+		bench_run(&bench, 1, 64);
+		check_eq(bench.result, 0);
+		check_eq(bench.n, 1);
+		check_eq(bench.findings[0].address, 64);
+	}
+}
+
+TEST(a_store_of_a_tensor_writes_global_memory)
+{
+	struct softgpu_tensor_map *map;
+	CLEAN_BENCH bench;
+
+	bench_init(&bench,
+		ENTRY("mov.u32 %r7, 16; setp.ne.u32 %p1, %r0, 0; @%p1 ret;\n"
+		      "add.u64 %rd1, %rd0, 128;\n"
+		      "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd1, "
+		      "{%r7}], "
+		      "[s];\nld.global.u32 %r8, [%rd0+60];\n"
+		      "ld.global.u32 %r8, [%rd0+64];\n"),
+		UNWRITTEN);
+	map = (struct softgpu_tensor_map *)(bench.memory + 128);
+	*map = (struct softgpu_tensor_map){ .mark = SOFTGPU_TENSOR_MARK,
+		.version = SOFTGPU_TENSOR_VERSION,
+		.rank = 1,
+		.address = (uintptr_t)bench.memory,
+		.last = { 63 },
+		.box_last = { 63 },
+		.steps = { 1, 1, 1, 1, 1 } };
+	softgpu_space_wrote(&bench.rig->space, (uintptr_t)bench.memory + 128, 128);
+	bench_run(&bench, 1, 64);
+	check_eq(bench.result, 0);
+	check_eq(bench.n, 1);
+	check_eq(bench.findings[0].address, (uintptr_t)bench.memory + 64);
+}
+
+TEST(a_reduction_of_many_bytes_reads_both_sides)
+{
+	static const char ptx[] = ENTRY(
+		"setp.ne.u32 %p1, %r0, 0; @%p1 ret;\n"
+		"st.shared.v4.u32 [s], {%r0, %r0, %r0, %r0};\n"
+		"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd0], "
+		"[s], 16;\n");
+	CLEAN_BENCH bench;
+
+	check_found(ptx, UNWRITTEN, 10, "a load of memory that nothing has written (0x");
+	bench_init(&bench, ptx, UNWRITTEN);
+	softgpu_space_wrote(&bench.rig->space, (uintptr_t)bench.memory, 16);
+	bench_run(&bench, 1, 64);
+	check_eq(bench.n, 0);
+}
+
 TEST(a_load_of_unwritten_global_memory_is_found)
 {
 	static const char body[] = ENTRY("cvta.to.global.u64 %rd1, %rd0;\n"
@@ -477,10 +570,11 @@ TEST(faults_of_watched_kernels_are_faults)
 TEST(every_operation_on_memory_is_watched)
 {
 	static const char *const beginnings[] = { "LD", "ST", "ATOM_", "CP_", "MBARRIER_",
-		"MATRIX_LOAD", "MATRIX_STORE", "BAR_", "CLUSTER_" };
-	/* Parameters, the stack's top, and those that access registers alone. */
+		"MATRIX_LOAD", "MATRIX_STORE", "BAR_", "CLUSTER_", "REDUCE_", "TENSOR_" };
+	/* Parameters, the stack's top, those that access registers alone, and those of
+	 * tensors whose handlers note all that is to note. */
 	static const char *const others[] = { "LDP_", "STACK_", "ATOM_PUT_128",
-		"MBARRIER_PENDING" };
+		"MBARRIER_PENDING", "TENSOR_STORE", "TENSOR_REPLACE" };
 	unsigned int n = 0;
 
 	for (unsigned int op = 0; op < _OP_N; op++) {

@@ -15,7 +15,9 @@ struct attributes {
 	uint64_t shared_size, const_size, local_size;
 	int32_t max_threads, n_registers, ptx_version, binary_version;
 	int32_t caches_globals, dynamic_shared_max, carveout;
-	int32_t cluster_must_be_set, cluster[3], cluster_policy, allows_larger_clusters;
+	int32_t cluster_must_be_set;
+	uint32_t cluster[3];
+	int32_t cluster_policy, allows_larger_clusters;
 };
 
 #define ATTRIBUTES_SIZE 76u
@@ -57,9 +59,8 @@ static int query_function(
 	a.binary_version = (int32_t)softgpu_device.cc;
 	a.dynamic_shared_max = (int32_t)function_dynamic_shared_max(function);
 	a.carveout = setting_get(function->carveout);
-	a.cluster[0] = setting_get(function->cluster_width);
-	a.cluster[1] = setting_get(function->cluster_height);
-	a.cluster[2] = setting_get(function->cluster_depth);
+	function_required_cluster(function, a.cluster);
+	a.cluster_must_be_set = function->info->is_cluster_explicit && !a.cluster[0];
 	a.cluster_policy = setting_get(function->cluster_policy);
 	a.allows_larger_clusters = setting_get(function->allows_larger_clusters);
 	return return_bytes(request, &a, ATTRIBUTES_SIZE);

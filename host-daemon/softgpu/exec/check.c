@@ -30,9 +30,12 @@ enum form {
 	FORM_ANY,      /* the space is in reserved */
 	FORM_MBARRIER, /* of 64 bits */
 	FORM_ASYNC,    /* CP_ASYNC */
-	FORM_BULK,     /* CP_BULK */
+	FORM_BULK,     /* CP_BULK, REDUCE_BULK */
+	FORM_CAST,     /* CP_BULK_CAST: its barrier is in e */
+	FORM_TENSOR,   /* TENSOR_LOAD: in c */
 	FORM_ZEROS,    /* ST_ZEROS */
 	FORM_ROWS,     /* LDMATRIX, STMATRIX */
+	FORM_TALL,     /* LDMATRIX_BYTES: a transposed matrix has 16 rows */
 	FORM_LINES,    /* MATRIX_LOAD, MATRIX_STORE */
 	FORM_BARRIER,  /* its number is in a */
 	FORM_CLUSTER,
@@ -123,9 +126,15 @@ static const struct action actions[_OP_N] = {
 	OTHER(MBARRIER_PARITY, FORM_MBARRIER, WATCH_ORDERED_READ)
 	OTHER(CP_ASYNC, FORM_ASYNC, WATCH_WRITE)
 	OTHER(CP_BULK, FORM_BULK, WATCH_WRITE)
+	OTHER(CP_BULK_MASKED, FORM_BULK, WATCH_WRITE)
+	OTHER(CP_BULK_CAST, FORM_CAST, WATCH_WRITE)
+	OTHER(REDUCE_BULK, FORM_BULK, WATCH_ATOMIC)
+	OTHER(TENSOR_LOAD, FORM_TENSOR, WATCH_ATOMIC)
 	OTHER(ST_ZEROS, FORM_ZEROS, WATCH_WRITE)
 	OTHER(LDMATRIX, FORM_ROWS, WATCH_READ)
 	OTHER(STMATRIX, FORM_ROWS, WATCH_WRITE)
+	OTHER(LDMATRIX_BYTES, FORM_TALL, WATCH_READ)
+	OTHER(STMATRIX_BYTES, FORM_ROWS, WATCH_WRITE)
 	OTHER(MATRIX_LOAD, FORM_LINES, WATCH_READ)
 	OTHER(MATRIX_STORE, FORM_LINES, WATCH_WRITE)
 	BARRIER(BAR_SYNC, FORM_BARRIER, true)
@@ -263,9 +272,11 @@ static void watch_access(struct scene *s, uint64_t address, uint32_t size,
 	enum watch_kind kind, const uint8_t *value)
 {
 	uint64_t off = address - SOFTGPU_GENERIC_SHARED;
-	struct watch_what what = {
-		.kind = kind, .first = (uint32_t)off, .size = size, .value = value
-	};
+	/* A block that is watched is the only one of its cluster. */
+	struct watch_what what = { .kind = kind,
+		.first = (uint32_t)(off % SOFTGPU_CLUSTER_STRIDE),
+		.size = size,
+		.value = value };
 
 	if (!size)
 		return;
@@ -344,7 +355,16 @@ static void watch_copy(struct scene *s, const struct action *action)
 	if (n > SOFTGPU_SHARED_MAX)
 		return;
 	watch_access(s, from, n, WATCH_READ, NULL);
-	watch_access(s, to, size, WATCH_WRITE, NULL);
+	watch_access(s, to, size, action->kind, NULL);
+}
+
+/* What a copy of a tensor does in memory, its handler notes. */
+static void watch_signal(struct scene *s, const struct action *action)
+{
+	uint16_t slot = action->form == FORM_CAST ? s->ip->e : s->ip->c;
+
+	softgpu_watch_order(
+		s->w, ((const uint64_t *)row_of(s, slot))[s->lane], WATCH_ATOMIC);
 }
 
 static void watch_zeros(struct scene *s)
@@ -361,7 +381,9 @@ static void watch_zeros(struct scene *s)
 /* Rows of 16 bytes: the lane has the address of one, or of none. */
 static void watch_row(struct scene *s, const struct action *action)
 {
-	if (s->lane < 8u * (s->ip->reserved & MATRIX_COUNT))
+	bool is_tall = action->form == FORM_TALL && s->ip->reserved & MATRIX_TRANS;
+
+	if (s->lane < (is_tall ? 16u : 8u) * (s->ip->reserved & MATRIX_COUNT))
 		watch_access(s,
 			generic_address(
 				s->ip, ((const uint64_t *)row_of(s, s->ip->a))[s->lane]),
@@ -398,10 +420,18 @@ static void watch_lane(struct scene *s, const struct action *action)
 	case FORM_BULK:
 		watch_copy(s, action);
 		break;
+	case FORM_CAST:
+		watch_copy(s, action);
+		watch_signal(s, action);
+		break;
+	case FORM_TENSOR:
+		watch_signal(s, action);
+		break;
 	case FORM_ZEROS:
 		watch_zeros(s);
 		break;
 	case FORM_ROWS:
+	case FORM_TALL:
 		watch_row(s, action);
 		break;
 	case FORM_LINES:

@@ -19,6 +19,7 @@
 #include "exec/mbarrier.h"
 #include "exec/tensor-map.h"
 #include "exec/update.h"
+#include "exec/watch.h"
 
 #define RANK_MAX SOFTGPU_TENSOR_RANK_MAX
 #define MAP_ALIGN 64u
@@ -375,8 +376,11 @@ static bool is_row_allowed(const struct warp *w, const struct box *b,
 		softgpu_space_check(&w->block->space, at, size,
 			b->atom	      ? SOFTGPU_READ | SOFTGPU_WRITE
 			: b->is_store ? SOFTGPU_WRITE
-				      : SOFTGPU_READ))
+				      : SOFTGPU_READ)) {
+		if (b->is_store)
+			softgpu_watch_wrote(w->block, at, size);
 		return true;
+	}
 	*fault = (struct fault){ SOFTGPU_ERROR_ILLEGAL_ADDRESS, at,
 		"a tensor reaches an illegal address" };
 	return false;
@@ -493,6 +497,8 @@ static bool transfer(struct warp *w, const struct insn *ip, uint32_t lane,
 		*fault = (struct fault){ code, shared, fault_sentence(code) };
 		return false;
 	}
+	if (!b->is_store)
+		softgpu_watch_wrote(w->block, shared, size);
 	switch ((uint32_t)ip->off >> TENSOR_MODE_SHIFT & 7) {
 	case PTX_TENSOR_TILE:
 		return transfer_tile(w, b, &row, fault);

@@ -184,6 +184,20 @@ void softgpu_watch_order(struct warp *w, uint64_t address, enum watch_kind kind)
  * Accesses
  */
 
+void softgpu_watch_wrote(const struct block *block, uint64_t address, uint64_t size)
+{
+	uint64_t off = (address - SOFTGPU_GENERIC_SHARED) % SOFTGPU_CLUSTER_STRIDE;
+	const struct watch *watch = block->watch;
+
+	if (!watch || !watch->unwritten)
+		return;
+	if (address >= SOFTGPU_GLOBAL_LOWEST)
+		softgpu_space_wrote(&block->space, address, size);
+	else if (off < watch->size)
+		softgpu_bits_set(watch->unwritten, off,
+			size < watch->size - off ? size : watch->size - off, false);
+}
+
 static bool is_before(const struct watch *watch, const struct warp *w,
 	const struct watch_access *access)
 {

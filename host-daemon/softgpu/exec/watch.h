@@ -85,6 +85,9 @@ void softgpu_watch_pass(struct warp *w, unsigned int id);
 /* An access with a memory order to any address. */
 void softgpu_watch_order(struct warp *w, uint64_t address, enum watch_kind kind);
 
+/* An instruction has written memory at a generic address, of which no more is noted. */
+void softgpu_watch_wrote(const struct block *block, uint64_t address, uint64_t size);
+
 /*
  * An access of the lane's, whose bytes exist.
  *
