@@ -87,7 +87,7 @@ static int serve(struct warp *w, uint32_t lane, const struct code_call *call,
 		return code;
 	memcpy(to, request->out, request->out_size);
 	if (w->block->watch)
-		softgpu_watch_wrote(w, at, request->out_size);
+		softgpu_watch_wrote(w->block, at, request->out_size);
 	return 0;
 }
 

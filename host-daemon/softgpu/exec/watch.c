@@ -267,16 +267,3 @@ const char *softgpu_watch_access(struct warp *w, const struct insn *ip, uint32_t
 	}
 	return hazard;
 }
-
-void softgpu_watch_wrote(struct warp *w, uint64_t address, uint32_t size)
-{
-	struct watch *watch = w->block->watch;
-	uint64_t first = address - SOFTGPU_GENERIC_SHARED;
-
-	if (!watch->unwritten)
-		return;
-	if (address >= SOFTGPU_GLOBAL_LOWEST)
-		softgpu_space_wrote(&w->block->space, address, size);
-	else if (first < watch->size && size <= watch->size - first)
-		softgpu_bits_set(watch->unwritten, first, size, false);
-}

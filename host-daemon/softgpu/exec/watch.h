@@ -85,7 +85,8 @@ void softgpu_watch_pass(struct warp *w, unsigned int id);
 /* An access with a memory order to any address. */
 void softgpu_watch_order(struct warp *w, uint64_t address, enum watch_kind kind);
 
-/* An instruction has written memory at a generic address, of which no more is noted. */
+/* Something other than an access of a lane has written at a generic address, where there
+ * is memory. */
 void softgpu_watch_wrote(const struct block *block, uint64_t address, uint64_t size);
 
 /*
@@ -95,10 +96,6 @@ void softgpu_watch_wrote(const struct block *block, uint64_t address, uint64_t s
  */
 const char *softgpu_watch_access(struct warp *w, const struct insn *ip, uint32_t lane,
 	const struct watch_what *what, struct watch_access *otherp);
-
-/* Something other than an instruction's own access has written at a generic address,
- * where there is memory. */
-void softgpu_watch_wrote(struct warp *w, uint64_t address, uint32_t size);
 
 #define WATCH_CODE_BITS 21
 #define WATCH_CODE(_who) ((_who) & ((1u << WATCH_CODE_BITS) - 1))
