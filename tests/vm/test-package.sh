@@ -53,6 +53,10 @@ run anna $program
 echo "member: $rc $(grep -o "0 wrong: PASS" /tmp/anna.out)"
 run otto $program
 echo "other: $rc $(grep -c PASS /tmp/otto.out)"
+run anna /usr/local/bin/vgpu-smi -L
+echo "smi of member: $rc $(grep -c "GPU 0: .*softgpu" /tmp/anna.out)"
+run otto /usr/local/bin/vgpu-smi -L
+echo "smi of other: $rc"
 stat -c "%G %a" /sys/bus/pci/devices/*/resource2 | grep vgpu
 grep -o "chgrp vgpu .*resource2" /etc/udev/rules.d/60-vgpu.rules
 /usr/local/lib/vgpu/uninstall.sh
@@ -65,6 +69,8 @@ diff /tmp/before /tmp/after
 	has out "libcuda.so.1 is /tmp/elsewhere/lib/libcuda.so.1, the one of vGPU"
 	has out "device 0: vGPU softgpu (CPU)"
 	has out "member: 0 0 wrong: PASS"
+	has out "smi of member: 0 1"
+	has out "smi of other: 9"
 	has out "other: 1 0"
 	has out "vgpu 660"
 	has out "after: 127"
