@@ -15,7 +15,7 @@
 #include "vgpu/nvml.h"
 #include "vgpu/status.h"
 
-/* What comes before the devices. */
+/* The size of the head. */
 #define NVML_PAGE_HEAD offsetof(struct vgpu_status, devices)
 
 /* A piece of struct vgpu_status that a reader wants; whole words. */
@@ -33,8 +33,7 @@ void nvml_page_close(void);
  * host. */
 nvmlReturn_t nvml_page_read(const struct nvml_piece *pieces, size_t n_pieces);
 
-/* The head alone, with numbers that are within bounds and a text that ends. @head: room
- * for a whole struct is not needed: NVML_PAGE_HEAD bytes. */
+/* What struct vgpu_status has before the devices. */
 struct nvml_page_head {
 	uint32_t sequence;
 	uint32_t flags;
@@ -46,6 +45,8 @@ struct nvml_page_head {
 	char driver_version[80];
 	uint64_t reserved1[10];
 };
+
+/* The head alone, with numbers that are within bounds and a text that ends. */
 nvmlReturn_t nvml_page_read_head(struct nvml_page_head *head);
 
 /* Bounds the numbers of a head that was read as a piece. */
