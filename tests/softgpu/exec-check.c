@@ -12,6 +12,7 @@
 #include "exec/bits.h"
 #include "exec/check.h"
 #include "exec/tensor-map.h"
+#include "exec/watch.h"
 #include "lower/lower.h"
 #include "test.h"
 
@@ -590,6 +591,27 @@ TEST(every_operation_on_memory_is_watched)
 		n += is_memory;
 	}
 	check(n > 100);
+}
+
+/* A service may write a variable in local memory. */
+TEST(a_write_elsewhere_leaves_shared_memory_unwritten)
+{
+	static uint8_t unwritten[64] __attribute__((aligned(8)));
+	static struct watch watch = { .unwritten = unwritten, .size = 512 };
+	static struct block block = { .watch = &watch };
+
+	memset(unwritten, 0xff, sizeof(unwritten));
+	softgpu_watch_wrote(&block, SOFTGPU_GENERIC_LOCAL + 8, 16);
+	softgpu_watch_wrote(&block, SOFTGPU_GLOBAL_LOWEST + 8, 16);
+	softgpu_watch_wrote(&block, SOFTGPU_GENERIC_SHARED + 512, 16);
+	for (uint32_t i = 0; i < watch.size; i++)
+		check(softgpu_bits_any(unwritten, i, 1));
+	softgpu_watch_wrote(&block, SOFTGPU_GENERIC_SHARED + 8, 16);
+	softgpu_watch_wrote(
+		&block, SOFTGPU_GENERIC_SHARED + SOFTGPU_CLUSTER_STRIDE + 500, 16);
+	for (uint32_t i = 0; i < watch.size; i++)
+		check_eq(
+			softgpu_bits_any(unwritten, i, 1), (i < 8 || i >= 24) && i < 500);
 }
 
 TEST(bits_are_set_and_found_at_each_place)

@@ -186,14 +186,17 @@ void softgpu_watch_order(struct warp *w, uint64_t address, enum watch_kind kind)
 
 void softgpu_watch_wrote(const struct block *block, uint64_t address, uint64_t size)
 {
-	uint64_t off = (address - SOFTGPU_GENERIC_SHARED) % SOFTGPU_CLUSTER_STRIDE;
+	uint64_t off = address - SOFTGPU_GENERIC_SHARED;
 	const struct watch *watch = block->watch;
 
 	if (!watch || !watch->unwritten)
 		return;
 	if (address >= SOFTGPU_GLOBAL_LOWEST)
 		softgpu_space_wrote(&block->space, address, size);
-	else if (off < watch->size)
+	if (off >= SOFTGPU_GENERIC_RANGE)
+		return;
+	off %= SOFTGPU_CLUSTER_STRIDE;
+	if (off < watch->size)
 		softgpu_bits_set(watch->unwritten, off,
 			size < watch->size - off ? size : watch->size - off, false);
 }
