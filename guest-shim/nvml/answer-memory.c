@@ -106,10 +106,11 @@ nvmlReturn_t answer_nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
 	return room && room < n ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
+/* NCCL asks for each pair, that of a device with itself too, and takes no error. */
 nvmlReturn_t answer_nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
 	nvmlGpuP2PCapsIndex_t p2pIndex, nvmlGpuP2PStatus_t *p2pStatus)
 {
-	if ((unsigned int)p2pIndex >= NVML_P2P_CAPS_INDEX_UNKNOWN || device1 == device2)
+	if ((unsigned int)p2pIndex >= NVML_P2P_CAPS_INDEX_UNKNOWN)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*p2pStatus = p2pIndex == NVML_P2P_CAPS_INDEX_NVLINK
 			     ? NVML_P2P_STATUS_NOT_SUPPORTED

@@ -242,6 +242,8 @@ TEST(devices_are_apart)
 		NVML_SUCCESS);
 	check_eq(p2p, NVML_P2P_STATUS_UNKNOWN);
 	check_eq(nvmlDeviceGetP2PStatus(device, device, NVML_P2P_CAPS_INDEX_READ, &p2p),
+		NVML_SUCCESS);
+	check_eq(nvmlDeviceGetP2PStatus(first, device, NVML_P2P_CAPS_INDEX_UNKNOWN, &p2p),
 		NVML_ERROR_INVALID_ARGUMENT);
 	check_eq(nvmlDeviceOnSameBoard(first, device, &same), NVML_SUCCESS);
 	check_eq(same, 0);
