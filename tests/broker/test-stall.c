@@ -432,6 +432,11 @@ TEST(a_broker_for_which_there_are_no_descriptors_is_started_later)
 TEST(a_worker_for_which_there_are_no_descriptors_is_waited_for)
 {
 	start_with("warm-workers = 0\n", "transport = socket\nsize = 64M\n");
+	/* Also the worker that finds the devices has ended. */
+	guest_open(&neighbour, 0, "app");
+	guest_close(&neighbour, 0);
+	while (pair_count_children(&pair) != 1)
+		usleep(1000);
 	limit_keeper(FEW_DESCRIPTORS);
 	guest_claim(&neighbour, 0, "app");
 	guest_ask(&neighbour, 0, VGPU_CHANNEL_OPENING);

@@ -13,7 +13,8 @@
 /*
  * note: a block takes the next number of p[0], and puts it in p[i].
  * scan: decoupled look-back; block b has b + 1, and a state of 64 bits in p: the upper
- *	half is 1 beside its own number, 2 beside the sum up to it.
+ *	half is 1 beside its own number, 2 beside the sum up to it. Block 0 has its sum
+ *	from the start: there is nothing to look back at.
  * later, plain, fenced: block b waits for word b + 1 of p, then sets word b; the last one
  *	only sets it. They read by volatile loads, by plain ones, by plain ones and
  *fences. warps: the first warp of a block waits by plain loads for a word that the second
@@ -39,8 +40,8 @@ static const char ptx[] =
 	".reg .b64 %d<7>; .reg .b32 %r<3>; .reg .pred %q;\n"
 	"ld.param.u64 %d1, [p]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %d2, %r1, 8;\n"
 	"add.u64 %d1, %d1, %d2; cvt.u64.u32 %d2, %r1; add.u64 %d2, %d2, 1;\n"
-	"or.b64 %d3, %d2, 0x100000000; st.volatile.global.u64 [%d1], %d3;\n"
 	"mov.u64 %d4, %d1; setp.eq.u32 %q, %r1, 0; @%q bra DONE;\n"
+	"or.b64 %d3, %d2, 0x100000000; st.volatile.global.u64 [%d1], %d3;\n"
 	"BACK: sub.u64 %d4, %d4, 8;\n"
 	"AGAIN: ld.volatile.global.u64 %d5, [%d4]; shr.u64 %d6, %d5, 32;\n"
 	"setp.eq.u64 %q, %d6, 0; @%q bra AGAIN;\n"
