@@ -5,7 +5,8 @@
 # Installs the vGPU guest library into this Linux system: libcuda.so.1 in a folder of
 # its own, which the loader is told of, a group whose members may use the vGPU device,
 # and a udev rule that gives the device to that group at every start. libnvidia-ml.so.1
-# is in the same folder, and vgpu-smi, which shows the GPUs, in PREFIX/bin. Needs root.
+# is in the same folder, and vgpu-smi, which shows the GPUs, and vgpu-cdi, which gives
+# them to containers, in PREFIX/bin. Needs root.
 #
 #   --user NAME    also put that user into the group (may be given more than once; a
 #                  user who is logged in must log in again)
@@ -124,6 +125,7 @@ install_files() {
 		ln -sf "$name.1" "$root$lib/$name"
 	done
 	put 755 "$here/vgpu-smi" "$bin/vgpu-smi"
+	put 755 "$here/vgpu-cdi" "$bin/vgpu-cdi"
 	put 755 "$here/uninstall.sh" "$lib/uninstall.sh"
 	sed "s/@GROUP@/$group/g" "$here/60-vgpu.rules" >"$root$lib/rule.tmp"
 	put 644 "$root$lib/rule.tmp" "$rule"

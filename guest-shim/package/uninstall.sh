@@ -39,8 +39,8 @@ lib=$prefix/lib/vgpu
 while read -r file; do
 	case $file in
 	*/../*) note "not removed: $file" ;;
-	"$lib"/* | "$prefix/bin/vgpu-smi" | /etc/ld.so.conf.d/00-vgpu.conf | \
-		/etc/udev/rules.d/60-vgpu.rules)
+	"$lib"/* | "$prefix/bin/vgpu-smi" | "$prefix/bin/vgpu-cdi" | \
+		/etc/ld.so.conf.d/00-vgpu.conf | /etc/udev/rules.d/60-vgpu.rules)
 		rm -f "$root$file"
 		;;
 	*) note "not removed: $file" ;;

@@ -14,7 +14,9 @@ import tempfile
 from pathlib import Path
 
 MESON = os.environ.get("MESON", "meson").split()
-TARGETS = ("guest-shim/libcuda.so.1", "scripts/libcuda-check", "protocol/libcuda-symbols.json")
+TARGETS = ("guest-shim/libcuda.so.1", "guest-shim/nvml/libnvidia-ml.so.1",
+           "guest-shim/smi/vgpu-smi", "scripts/libcuda-check",
+           "protocol/libcuda-symbols.json")
 OMITTED = shutil.ignore_patterns(".git", "build*", "__pycache__")
 
 

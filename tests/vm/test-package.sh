@@ -57,6 +57,8 @@ run anna /usr/local/bin/vgpu-smi -L
 echo "smi of member: $rc $(grep -c "GPU 0: .*softgpu" /tmp/anna.out)"
 run otto /usr/local/bin/vgpu-smi -L
 echo "smi of other: $rc"
+/usr/local/bin/vgpu-cdi list --lib /usr/local/lib/vgpu >/tmp/cdi.out
+echo "cdi: $? $(grep -c "mount .*/resource2 .*/resource2 rw" /tmp/cdi.out)"
 stat -c "%G %a" /sys/bus/pci/devices/*/resource2 | grep vgpu
 grep -o "chgrp vgpu .*resource2" /etc/udev/rules.d/60-vgpu.rules
 /usr/local/lib/vgpu/uninstall.sh
@@ -71,6 +73,7 @@ diff /tmp/before /tmp/after
 	has out "member: 0 0 wrong: PASS"
 	has out "smi of member: 0 1"
 	has out "smi of other: 9"
+	has out "cdi: 0 1"
 	has out "other: 1 0"
 	has out "vgpu 660"
 	has out "after: 127"
