@@ -24,6 +24,7 @@ TEST(paths_that_are_not_set_become_absolute_ones)
 	check_eq(paths_complete(&config), 0);
 	check(config.worker && *config.worker == '/');
 	check(ends_with(config.worker, "vgpu-worker"));
+	check(ends_with(config.sensors, "vgpu-sensors"));
 	check(config.softgpu && *config.softgpu == '/');
 	check(ends_with(config.softgpu, "libvgpu-softgpu.so"));
 	check(config.null_driver && *config.null_driver == '/');
@@ -31,6 +32,7 @@ TEST(paths_that_are_not_set_become_absolute_ones)
 	free(config.worker);
 	free(config.softgpu);
 	free(config.null_driver);
+	free(config.sensors);
 }
 
 TEST(paths_that_are_set_stay_as_they_are)
@@ -43,4 +45,5 @@ TEST(paths_that_are_set_stay_as_they_are)
 	check(config.softgpu == driver);
 	check(ends_with(config.null_driver, "libvgpu-null.so"));
 	free(config.null_driver);
+	free(config.sensors);
 }
