@@ -135,10 +135,11 @@ def emit_prototypes(w, calls):
     w.line("#endif /* VGPU_CUDA_INTERNAL */")
 
 
-def emit(api):
+def emit_begin(api, title, head):
+    """Returns a header with all but its functions."""
     w = Writer()
-    w.head(api, "CUDA Driver API")
-    w.text(HEAD)
+    w.head(api, title)
+    w.text(head)
     w.blank()
     for define in api.defines:
         w.line(f"#define {define.name} {define.value}")
@@ -150,6 +151,11 @@ def emit(api):
     for t in api.types.values():
         emit_type(w, t)
     w.blank()
+    return w
+
+
+def emit(api):
+    w = emit_begin(api, "CUDA Driver API", HEAD)
     emit_macros(w, [c for c in api.public if not c.header])
     w.blank()
     emit_prototypes(w, api.public)

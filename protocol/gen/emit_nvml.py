@@ -23,7 +23,7 @@ and guest-shim/nvml/device.h:
 """
 
 from emit_check_cuda_h import MACROS, SAME, emit_description
-from emit_cuda_h import emit_type, prototype
+from emit_cuda_h import emit_begin, prototype
 from emit_docs import HOW
 from writer import Writer, wrap
 
@@ -69,20 +69,7 @@ def head_of(call):
 
 
 def emit_header(api):
-    w = Writer()
-    w.head(api, "NVML: types, constants and prototypes")
-    w.text(HEAD)
-    w.blank()
-    for define in api.defines:
-        w.line(f"#define {define.name} {define.value}")
-    w.blank()
-    w.line("#ifdef __cplusplus")
-    w.line('extern "C" {')
-    w.line("#endif")
-    w.blank()
-    for t in api.types.values():
-        emit_type(w, t)
-    w.blank()
+    w = emit_begin(api, "NVML: types, constants and prototypes", HEAD)
     hidden = {c.macro for c in api.public}
     w.line("#ifndef NVML_NO_UNVERSIONED_FUNC_DEFS")
     for call in api.public:
