@@ -35,8 +35,9 @@ PROTOCOL = {
                [ACQUIRE, ACQUIRE, ACQUIRE]),
 }
 WIRE = {
-    "reply": ("shim_wait_reply", "a reply is read after its number", [ACQUIRE, STORE, FULL]),
-    "nap": ("shim_wait_reply", "a waiter looks again after it set its flag",
+    "reply": ("shim_wait_reply", "a reply is read after its number",
+              [ACQUIRE, r"bl .*<sleep_for>"]),
+    "nap": ("sleep_for", "a waiter looks again after it set its flag",
             [STORE, FULL, ACQUIRE]),
     "word": ("shim_wait_word", "results are read after the word that announces them",
              [ACQUIRE]),
