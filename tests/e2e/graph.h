@@ -21,6 +21,8 @@ static inline CUdeviceptr memory_new(size_t size)
 
 	check_ok(cuMemAlloc(&memory, size));
 	check_ok(cuMemsetD8(memory, 0, size));
+	/* Streams of stream_new() do not wait for the fill. */
+	check_ok(cuStreamSynchronize(NULL));
 	return memory;
 }
 

@@ -532,6 +532,8 @@ TEST(a_large_copy_is_done_again_or_disabled)
 
 	check(out && all);
 	check_ok(cuMemsetD8(x, 77, N));
+	/* The stream does not wait for the fill. */
+	check_ok(cuCtxSynchronize());
 	check_ok(cuGraphCreate(&graph, 0));
 	node = add_copy(graph, NULL, &copy, fixture.context);
 	exec = exec_new(graph);
