@@ -8,7 +8,8 @@ usage: totals.py TESTLOG.json
 Meson's log has each program's verdict, and of its cases only the TAP that the program
 printed. A program that Meson failed though no case failed (it crashed, printed fewer cases
 than planned, ended with an error after its plan, or took too long) counts as one failed
-case. Prints the failed and skipped cases by name, then 'N passed, N failed, N skipped'.
+case. Prints the failed and skipped cases by name, below the failed ones of a program the last
+lines of its standard error, then 'N passed, N failed, N skipped'.
 """
 import json
 import re
@@ -18,6 +19,7 @@ from pathlib import Path
 CASE = re.compile(r"^(not )?ok\b(?: \d+)?(?: - )?([^#\n]*?) *"
                   r"(?:# *(?:(SKIP|TODO)\S* *(.*)|.*))?$", re.M | re.I)
 PLAN = re.compile(r"^1\.\.(\d+)\b", re.M)
+LINES_OF_ERROR = 20
 PLAN_SKIPS = re.compile(r"^1\.\.0\b\s*(?:# *SKIP\S* *(.*))?$", re.M | re.I)
 
 
@@ -71,10 +73,14 @@ def main():
     else:
         programs = entries(sys.argv[1])
     for entry in programs:
-        for verdict, what in cases(entry):
+        found = cases(entry)
+        for verdict, what in found:
             numbers[verdict] += 1
             if verdict != "ok":
                 print(f"{verdict} {entry['name']}: {what}")
+        if any(verdict == "FAIL" for verdict, _ in found):
+            for line in (entry.get("stderr") or "").splitlines()[-LINES_OF_ERROR:]:
+                print(f"| {line}")
     print("{} passed, {} failed, {} skipped".format(*numbers.values()))
 
 

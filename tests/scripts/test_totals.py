@@ -33,7 +33,8 @@ PYTHON = {
               (1, 1, 0), ["FAIL fails: b"]),
     "dies": ("import os\nprint('TAP version 13\\n1..3\\nok 1 - a', flush=True)\nos.abort()",
              (1, 1, 0), ["FAIL dies: error, exit status -6, after 1 cases"]),
-    "errs": ("print('TAP version 13\\n1..1\\nok 1 - a')\nraise SystemExit(3)", (1, 1, 0),
+    "errs": ("import sys\nfor i in range(21): print('line', i, file=sys.stderr)\n"
+             "print('TAP version 13\\n1..1\\nok 1 - a')\nraise SystemExit(3)", (1, 1, 0),
              ["FAIL errs: error, exit status 3, after 1 cases"]),
     "lacks": ("print('TAP version 13\\n1..3\\nok 1 - a\\nok 2 - b')", (2, 1, 0),
               ["FAIL lacks: error, exit status 0, after 2 cases"]),
@@ -109,7 +110,8 @@ def totals(*arguments):
     done = subprocess.run([sys.executable, TOP / "scripts/lib/totals.py", *arguments],
                           stdout=subprocess.PIPE, text=True, check=True)
     *said, numbers = done.stdout.splitlines()
-    return sorted(said), numbers
+    errors = [line for line in said if line.startswith("| ")]
+    return sorted(line for line in said if line not in errors), errors, numbers
 
 
 def main():
@@ -129,9 +131,11 @@ def main():
         for reason in ("1 + 1 is 2, 3 is 3", "this is why", "Aborted",
                        "leaves descriptors open"):
             assert reason in done.stdout, reason
-        found, numbers = totals(build / "meson-logs/testlog.json")
+        found, errors, numbers = totals(build / "meson-logs/testlog.json")
     assert found == sorted(said), (found, sorted(said))
     assert numbers == "{} passed, {} failed, {} skipped".format(*wanted), (numbers, wanted)
+    assert "1 + 1 is 2, 3 is 3" in "\n".join(errors), errors
+    assert "| line 20" in errors and "| line 0" not in errors, errors
 
 
 def count_without_meson():
@@ -145,7 +149,7 @@ def count_without_meson():
             done = subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE,
                                   text=True, check=False)
             output.write_text(done.stdout, encoding="utf-8")
-            found = totals("--tap", output, str(done.returncode))[1]
+            found = totals("--tap", output, str(done.returncode))[-1]
             assert found == "{} passed, {} failed, {} skipped".format(*numbers), \
                 (program, found, numbers)
 
