@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -73,7 +72,7 @@ struct keeper {
 	struct config **configp;
 	const char *path;	/* of the configuration */
 	char program[PATH_MAX]; /* path of vgpud's program */
-	int text;		/* sealed memfd with the configuration */
+	int sources;		/* sealed memfd with those of the configuration */
 	int signals;
 
 	struct endpoints endpoints;
@@ -142,7 +141,7 @@ static int start_broker(struct keeper *keeper)
 	r = set_link_timeout(keeper, KEEPER_LINK_START_S);
 	if (r)
 		return vgpu_error_trace(r);
-	child.fds = (int[]){ theirs, keeper->text };
+	child.fds = (int[]){ theirs, keeper->sources };
 	keeper->broker_ready = false;
 	r = child_spawn(&keeper->broker, &child);
 	if (r)
@@ -538,26 +537,6 @@ static void drain(struct keeper *keeper, int signo)
 	tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
 
-static int keep_text(const char *text, int *fdp)
-{
-	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-	_vgpu_cleanup_(vgpu_closep) int fd = -1;
-	size_t size = strlen(text);
-	ssize_t n;
-
-	fd = memfd_create("vgpud-config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return vgpu_error_origin(-errno);
-	n = write(fd, text, size);
-	if (n != (ssize_t)size)
-		return vgpu_error_origin(n < 0 ? -errno : -EIO);
-	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
-		return vgpu_error_origin(-errno);
-	*fdp = fd;
-	fd = -1;
-	return 0;
-}
-
 /* One namespace for all workers is enough: their filter refuses all sockets. */
 static int make_network(int *networkp)
 {
@@ -595,20 +574,11 @@ static void prepare_sandbox(struct keeper *keeper)
 static int try_reload(struct keeper *keeper)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
-	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
-	_vgpu_cleanup_(vgpu_closep) int fd = -1, kept = -1;
+	_vgpu_cleanup_(vgpu_closep) int kept = -1;
 	struct config *old = *keeper->configp;
 	int r;
 
-	fd = open(keeper->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0) {
-		r = -errno;
-		vgpu_log_error("%s: %m", keeper->path);
-		return r;
-	}
-	r = config_load(fd, keeper->path, &text, &config);
-	if (!r)
-		r = keep_text(text, &kept);
+	r = config_load(keeper->path, &kept, &config);
 	if (!r)
 		r = config_load_log(config);
 	if (!r) {
@@ -620,8 +590,8 @@ static int try_reload(struct keeper *keeper)
 		return r;
 	*keeper->configp = config;
 	config = old;
-	vgpu_close(keeper->text);
-	keeper->text = kept;
+	vgpu_close(keeper->sources);
+	keeper->sources = kept;
 	kept = -1;
 	vgpu_log_init("vgpud", (*keeper->configp)->log_level);
 	return 0;
@@ -795,7 +765,7 @@ static void raise_priority(void)
 		vgpu_log_debug("vgpud has no higher priority than its workers");
 }
 
-static int keeper_init(struct keeper *keeper, const char *text)
+static int keeper_init(struct keeper *keeper)
 {
 	const struct config *config = *keeper->configp;
 	int r;
@@ -813,9 +783,7 @@ static int keeper_init(struct keeper *keeper, const char *text)
 	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
 		return vgpu_error_origin(-errno);
 	prepare_sandbox(keeper);
-	r = keep_text(text, &keeper->text);
-	if (!r)
-		r = catch_signals(keeper);
+	r = catch_signals(keeper);
 	if (!r)
 		r = closer_start();
 	if (!r)
@@ -842,16 +810,16 @@ static void keeper_deinit(struct keeper *keeper)
 	free(keeper->polls);
 	vgpu_close(keeper->link);
 	vgpu_close(keeper->signals);
-	vgpu_close(keeper->text);
+	vgpu_close(keeper->sources);
 	vgpu_close(keeper->network);
 }
 
-int keeper_run(struct config **configp, const char *text, const char *path)
+int keeper_run(struct config **configp, int sources, const char *path)
 {
 	struct keeper keeper = {
 		.configp = configp,
 		.path = path,
-		.text = -1,
+		.sources = sources,
 		.signals = -1,
 		.link = -1,
 		.network = -1,
@@ -863,7 +831,7 @@ int keeper_run(struct config **configp, const char *text, const char *path)
 	};
 	int r;
 
-	r = keeper_init(&keeper, text);
+	r = keeper_init(&keeper);
 	if (!r)
 		r = run(&keeper);
 	if (r < 0)

@@ -11,9 +11,10 @@
  * Serves until SIGTERM or SIGINT, or until the broker dies repeatedly.
  *
  * @configp:	completed by paths_complete(); SIGHUP replaces it
- * @text:	its source text; the broker parses it again
- * @path:	of the file
+ * @sources:	of the configuration, a memory file, which becomes the keeper's; the
+ *		broker parses it again
+ * @path:	of the main file
  *
  * Return: vgpud's exit status.
  */
-int keeper_run(struct config **configp, const char *text, const char *path);
+int keeper_run(struct config **configp, int sources, const char *path);

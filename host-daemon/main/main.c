@@ -38,7 +38,8 @@ static const char help[] =
 	"  -h, --help         print this and exit\n"
 	"  -V, --version      print the version and exit\n"
 	"\n"
-	"The file has one section [vgpud] and one [vm NAME] for each VM:\n"
+	"The file has one section [vgpud] and one [vm NAME] for each VM, which may be\n"
+	"in a file of its own, vm.d/NAME.conf beside it:\n"
 	"\n"
 	"  [vgpud]\n"
 	"  driver = auto          auto, nvidia, soft, null, or the path of a "
@@ -109,10 +110,9 @@ static void forbid_reading(void)
 }
 
 /* The broker's part of main(): descriptors 3 and 4 are link and configuration. */
-static int run_broker(const char *name, const char *version)
+static int run_broker(const char *version)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
-	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
 	int r;
 
 	/* It was executed as /proc/self/exe. */
@@ -126,7 +126,7 @@ static int run_broker(const char *name, const char *version)
 			LINK_VERSION, version);
 		return EXIT_FAILURE;
 	}
-	r = config_load(CHILD_FIRST_FD + 1, name, &text, &config);
+	r = config_load_kept(CHILD_FIRST_FD + 1, &config);
 	if (r)
 		return r;
 	vgpu_log_init("vgpud-broker", config->log_level);
@@ -163,8 +163,7 @@ static bool has_room(int fd)
 static int run_keeper(const char *path, bool check)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
-	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
-	_vgpu_cleanup_(vgpu_closep) int fd = -1, console = -1;
+	_vgpu_cleanup_(vgpu_closep) int sources = -1, console = -1;
 	int r;
 
 	vgpu_log_never_wait();
@@ -173,18 +172,15 @@ static int run_keeper(const char *path, bool check)
 	forbid_reading();
 	notify_init();
 	console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0) {
-		vgpu_log_error("%s: %m", path);
-		return EXIT_USAGE;
-	}
-	r = config_load(fd, path, &text, &config);
+	r = config_load(path, &sources, &config);
 	if (r || check)
-		return r ? r : config_load_check(config, path);
+		return r ? r : config_load_check(config);
 	vgpu_log_init("vgpud", config->log_level);
 	r = config_load_log(config);
-	if (!r)
-		r = keeper_run(&config, text, path);
+	if (!r) {
+		r = keeper_run(&config, sources, path);
+		sources = -1;
+	}
 	if (r && config->log_file && has_room(console))
 		dprintf(console, "vgpud has ended with status %d: %s says why\n", r,
 			config->log_file);
@@ -212,7 +208,7 @@ int main(int argc, char **argv)
 	int option;
 
 	if (argc == 4 && !strcmp(argv[1], "--broker"))
-		return run_broker(argv[2], argv[3]);
+		return run_broker(argv[3]);
 	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'c':

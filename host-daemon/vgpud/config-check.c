@@ -49,7 +49,7 @@ static void check_processes(struct config_vm *vm, struct mistakes *mistakes)
 	n = vm->max_processes < VGPU_CHANNELS_MAX ? vm->max_processes : VGPU_CHANNELS_MAX;
 	n_fit = layout_n_channels(vm->size);
 	if (n_fit < n)
-		mistakes_add(mistakes, vm->line,
+		mistakes_add(mistakes, vm->place,
 			"[vm %s]: size = %s has room for %u guest processes, of %" PRIu64
 			" MiB each beside %" PRIu64
 			" MiB for all; max-processes = %u%s takes size = %s",
@@ -63,28 +63,29 @@ void config_check_vm(struct config_vm *vm, struct mistakes *mistakes)
 {
 	check_processes(vm, mistakes);
 	if (vm->transport == CONFIG_PLAIN && !vm->memory)
-		mistakes_add(mistakes, vm->line,
+		mistakes_add(mistakes, vm->place,
 			"[vm %s] with transport = plain needs memory = PATH", vm->name);
 	if (vm->transport == CONFIG_PLAIN && vm->socket)
-		mistakes_add(mistakes, vm->line,
+		mistakes_add(mistakes, vm->place,
 			"[vm %s] with transport = plain has no socket", vm->name);
 	if (vm->transport != CONFIG_PLAIN && !vm->socket)
-		mistakes_add(mistakes, vm->line, "[vm %s] needs socket = PATH", vm->name);
+		mistakes_add(
+			mistakes, vm->place, "[vm %s] needs socket = PATH", vm->name);
 	if (vm->transport != CONFIG_PLAIN && vm->memory)
-		mistakes_add(mistakes, vm->line,
+		mistakes_add(mistakes, vm->place,
 			"[vm %s] has memory = PATH, which is for transport = plain",
 			vm->name);
 	if (vm->transport != CONFIG_PLAIN && vm->memory_owner != (uid_t)-1)
-		mistakes_add(mistakes, vm->line,
+		mistakes_add(mistakes, vm->place,
 			"[vm %s] has memory-owner, which is for transport = plain",
 			vm->name);
 }
 
-void config_check_vgpud(const struct config *config, int line, struct mistakes *mistakes)
+void config_check_vgpud(const struct config *config, struct mistakes *mistakes)
 {
 	if (config->worker_uids.last - config->worker_uids.first + 1 <
 		config->max_workers)
-		mistakes_add(mistakes, line,
+		mistakes_add(mistakes, config->place,
 			"worker-uids has fewer numbers than max-workers = %u",
 			config->max_workers);
 }
@@ -123,13 +124,13 @@ static int check_folder(const char *path)
 	return is_folder(folder) ? 0 : -ENOTDIR;
 }
 
-static void check_program(
-	struct mistakes *mistakes, int line, const char *key, const char *path, int mode)
+static void check_program(struct mistakes *mistakes, struct text_place place,
+	const char *key, const char *path, int mode)
 {
 	if (access(path, mode) < 0)
-		mistakes_add(mistakes, line, "%s = %s: %s", key, path, strerror(errno));
+		mistakes_add(mistakes, place, "%s = %s: %s", key, path, strerror(errno));
 	else if (is_folder(path))
-		mistakes_add(mistakes, line, "%s = %s is a folder", key, path);
+		mistakes_add(mistakes, place, "%s = %s is a folder", key, path);
 }
 
 static void check_driver(const struct config *config, struct mistakes *mistakes)
@@ -137,12 +138,12 @@ static void check_driver(const struct config *config, struct mistakes *mistakes)
 	const char *driver = config->driver;
 
 	if (*driver == '/')
-		check_program(mistakes, config->line, "driver", driver, R_OK);
+		check_program(mistakes, config->place, "driver", driver, R_OK);
 	if (!strcmp(driver, "soft") || !strcmp(driver, "auto"))
-		check_program(mistakes, config->line, "softgpu", config->softgpu, R_OK);
+		check_program(mistakes, config->place, "softgpu", config->softgpu, R_OK);
 	if (!strcmp(driver, "null"))
-		check_program(
-			mistakes, config->line, "null-driver", config->null_driver, R_OK);
+		check_program(mistakes, config->place, "null-driver", config->null_driver,
+			R_OK);
 }
 
 static void check_log_file(const struct config *config, struct mistakes *mistakes)
@@ -160,7 +161,7 @@ static void check_log_file(const struct config *config, struct mistakes *mistake
 		r = check_folder(path);
 	if (r)
 		mistakes_add(
-			mistakes, config->line, "log-file = %s: %s", path, strerror(-r));
+			mistakes, config->place, "log-file = %s: %s", path, strerror(-r));
 }
 
 /* The folder may be missing if vgpud can create it. */
@@ -176,11 +177,11 @@ static void check_socket(const struct config_vm *vm, struct mistakes *mistakes)
 				 ? folder
 				 : vm->socket);
 	if (r)
-		mistakes_add(mistakes, vm->line,
+		mistakes_add(mistakes, vm->place,
 			"[vm %s]: socket = %s cannot be made: %s", vm->name, vm->socket,
 			strerror(-r));
 	else if (!lstat(vm->socket, &st) && !S_ISSOCK(st.st_mode))
-		mistakes_add(mistakes, vm->line,
+		mistakes_add(mistakes, vm->place,
 			"[vm %s]: socket = %s exists and is not a socket", vm->name,
 			vm->socket);
 }
@@ -191,7 +192,7 @@ static void check_memory(const struct config_vm *vm, struct mistakes *mistakes)
 	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(vm->memory);
 
 	if (folder && !is_folder(folder))
-		mistakes_add(mistakes, vm->line,
+		mistakes_add(mistakes, vm->place,
 			"[vm %s]: memory = %s: there is no folder %s", vm->name,
 			vm->memory, folder);
 }
@@ -200,7 +201,7 @@ void config_check_host(const struct config *config, struct mistakes *mistakes)
 {
 	const struct config_vm *vm;
 
-	check_program(mistakes, config->line, "worker", config->worker, X_OK);
+	check_program(mistakes, config->place, "worker", config->worker, X_OK);
 	check_driver(config, mistakes);
 	check_log_file(config, mistakes);
 	TAILQ_FOREACH(vm, &config->vms, entry) {

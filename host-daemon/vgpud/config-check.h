@@ -11,8 +11,8 @@
 /* Checks the values of one section against each other, and sets defaults. */
 void config_check_vm(struct config_vm *vm, struct mistakes *mistakes);
 
-/* The same for [vgpud]; `line` is for messages. */
-void config_check_vgpud(const struct config *config, int line, struct mistakes *mistakes);
+/* The same for [vgpud]. */
+void config_check_vgpud(const struct config *config, struct mistakes *mistakes);
 
 /*
  * Checks whether this host has what a valid configuration needs: programs, folders,

@@ -24,9 +24,9 @@ static void log_lines(char *text)
 		vgpu_log_error("%s", strsep(&line, "\n"));
 }
 
-int config_load_check(const struct config *config, const char *name)
+int config_load_check(const struct config *config)
 {
-	struct mistakes mistakes = { .name = name };
+	struct mistakes mistakes = { 0 };
 	char *text;
 
 	config_check_host(config, &mistakes);
@@ -36,21 +36,16 @@ int config_load_check(const struct config *config, const char *name)
 	return mistakes.n ? EXIT_USAGE : 0;
 }
 
-int config_load(int fd, const char *name, char **textp, struct config **configp)
+static int load(const struct config_sources *sources, struct config **configp)
 {
 	char *error = NULL;
 	int r;
 
-	r = config_read(fd, textp);
-	if (r) {
-		vgpu_log_error("%s: %s", name, strerror(-r));
-		return EXIT_USAGE;
-	}
-	r = config_new_from_text(configp, name, *textp, &error);
+	r = config_new(configp, sources, &error);
 	if (r == CONFIG_E_INVALID)
 		log_lines(error);
 	else if (r)
-		vgpu_log_error("%s: %s", name, strerror(-r));
+		vgpu_log_error("%s: %s", sources->list[0].path, strerror(-r));
 	free(error);
 	if (r)
 		return r == CONFIG_E_INVALID ? EXIT_USAGE : EXIT_FAILURE;
@@ -59,6 +54,45 @@ int config_load(int fd, const char *name, char **textp, struct config **configp)
 		vgpu_log_error(
 			"vgpud cannot find its own installation: %s", strerror(-r));
 	return r ? EXIT_FAILURE : 0;
+}
+
+int config_load(const char *path, int *keptp, struct config **configp)
+{
+	_vgpu_cleanup_(config_sources_deinit) struct config_sources sources =
+		CONFIG_SOURCES_NULL;
+	_vgpu_cleanup_(vgpu_freep) char *failed = NULL;
+	int r;
+
+	r = config_sources_read(&sources, path, &failed);
+	if (r) {
+		vgpu_log_error("%s: %s", failed ? failed : path, strerror(-r));
+		return EXIT_USAGE;
+	}
+	r = load(&sources, configp);
+	if (r)
+		return r;
+	r = config_sources_keep(&sources, keptp);
+	if (!r)
+		return 0;
+	vgpu_log_error("%s: it cannot be kept in memory: %s", path, strerror(-r));
+	*configp = config_free(*configp);
+	return EXIT_FAILURE;
+}
+
+int config_load_kept(int kept, struct config **configp)
+{
+	_vgpu_cleanup_(config_sources_deinit) struct config_sources sources =
+		CONFIG_SOURCES_NULL;
+	int r;
+
+	r = config_sources_take(&sources, kept);
+	if (r) {
+		vgpu_log_error("the keeper's copy of the configuration cannot be read: "
+			       "%s",
+			strerror(-r));
+		return EXIT_FAILURE;
+	}
+	return load(&sources, configp);
 }
 
 /* All processes of vgpud log to standard error. */

@@ -13,15 +13,18 @@
 /*
  * Reads and completes a configuration; the reason of a failure is logged.
  *
- * @name:	of the file, for messages
- * @textp:	its source text, to be freed
+ * @path:	of the main file
+ * @keptp:	its sources as a memory file, owned by the caller
  *
  * Return: 0, or an exit status.
  */
-int config_load(int fd, const char *name, char **textp, struct config **configp);
+int config_load(const char *path, int *keptp, struct config **configp);
+
+/* The same from such a memory file. */
+int config_load_kept(int kept, struct config **configp);
 
 /* Logs what this host lacks for a configuration. Return: 0, or an exit status. */
-int config_load_check(const struct config *config, const char *name);
+int config_load_check(const struct config *config);
 
 /* Opens the log file, if one is configured, as standard error. Return: 0, or an exit
  * status. */

@@ -2,8 +2,7 @@
 /*
  * Configuration of vgpud
  *
- * The keeper parses the file once; a broker that is started later gets the same text, so
- * that both always have the same VMs. Two tables have all keys with the functions that
+ * Two tables have all keys with the functions that
  * check their values. The parser continues after a mistake, so that all are reported at
  * once; values of a section are compared with each other only if all are valid, because a
  * mismatch is often a consequence.
@@ -29,7 +28,6 @@
 
 /* A larger file is not a configuration. */
 #define CONFIG_TEXT_MAX (1u << 20)
-#define CONFIG_VMS_MAX 1024u
 #define CONFIG_WORKERS_MAX 4096u
 /* The limits of one softgpu: MEMORY_DEVICES_MAX there. */
 #define CONFIG_SOFTGPU_DEVICES_MAX 8u
@@ -64,9 +62,10 @@ struct key {
 struct parser {
 	struct config *config;
 	struct mistakes mistakes;
-	const char *rest; /* text not yet read */
-	int line;	  /* of the last key or section */
-	int unused_line;  /* a line that inih has not reported yet; 0: none */
+	const struct config_source *source;
+	const char *rest;	 /* text not yet read */
+	struct text_place place; /* of the last key or section */
+	int unused_line;	 /* a line that inih has not reported yet; 0: none */
 	bool no_memory;
 
 	/* The current section. */
@@ -92,7 +91,7 @@ mistake(struct parser *parser, const char *format, ...)
 	vsnprintf(reason, sizeof(reason), format, ap);
 	va_end(ap);
 	*parser->wrongp = true;
-	mistakes_add(&parser->mistakes, parser->line, "%s", reason);
+	mistakes_add(&parser->mistakes, parser->place, "%s", reason);
 	return CONFIG_E_INVALID;
 }
 
@@ -444,6 +443,20 @@ const char *config_transport_name(enum config_transport transport)
 	return names[transport];
 }
 
+/* A second section of a kind or name. */
+static int twice(struct parser *parser, struct text_place place, const char *format,
+	const char *name)
+{
+	char section[64];
+
+	snprintf(section, sizeof(section), format, name);
+	if (place.file == parser->place.file)
+		return mistake(
+			parser, "there is a %s in line %d already", section, place.line);
+	return mistake(parser, "there is a %s in %s:%d already", section, place.file,
+		place.line);
+}
+
 static int add_vm(struct parser *parser, const char *name)
 {
 	static const char allowed[] =
@@ -458,10 +471,9 @@ static int add_vm(struct parser *parser, const char *name)
 			name);
 	TAILQ_FOREACH(vm, &parser->config->vms, entry)
 		if (!strcmp(vm->name, name))
-			return mistake(parser, "there is a [vm %s] in line %d already",
-				name, vm->line);
+			return twice(parser, vm->place, "[vm %s]", name);
 	if (parser->config->n_vms == CONFIG_VMS_MAX)
-		return mistake(parser, "more than %u VMs", CONFIG_VMS_MAX);
+		return mistake(parser, "more than %d VMs", CONFIG_VMS_MAX);
 
 	vm = calloc(1, sizeof(*vm));
 	if (!vm) {
@@ -470,7 +482,7 @@ static int add_vm(struct parser *parser, const char *name)
 	}
 	snprintf(vm->name, sizeof(vm->name), "%s", name);
 	vm->index = parser->config->n_vms++;
-	vm->line = parser->line;
+	vm->place = parser->place;
 	vm->size = 4ull << 30;
 	vm->handles = CONFIG_HANDLES;
 	vm->image_memory = CONFIG_IMAGE_MEMORY;
@@ -490,12 +502,16 @@ static int add_vm(struct parser *parser, const char *name)
 
 static int add_vgpud(struct parser *parser)
 {
-	if (parser->config->line)
-		return mistake(parser, "there is a [vgpud] in line %d already",
-			parser->config->line);
-	parser->config->line = parser->line;
+	if (parser->config->place.line)
+		return twice(parser, parser->config->place, "%s", "[vgpud]");
+	parser->config->place = parser->place;
 	parser->keys = vgpud_keys;
 	return 0;
+}
+
+static bool is_of(const struct config_source *source, const char *section)
+{
+	return !strncmp(section, "vm ", 3) && !strcmp(section + 3, source->vm);
 }
 
 /* Keys of a section with a wrong name are ignored. */
@@ -509,6 +525,8 @@ static void enter_section(struct parser *parser, const char *section, size_t siz
 	snprintf(parser->section, sizeof(parser->section), "%.*s", (int)size, section);
 	if (size > CONFIG_NAME_MAX)
 		invalid(parser, "the section name \"%s\" is too long", parser->section);
+	else if (parser->source->vm && !is_of(parser->source, parser->section))
+		mistake(parser, "this file is for [vm %s] only", parser->source->vm);
 	else if (!strcmp(parser->section, "vgpud"))
 		add_vgpud(parser);
 	else if (!strncmp(parser->section, "vm ", 3))
@@ -545,7 +563,7 @@ static int handle_key(
 			(parser->vm ? (char *)parser->vm : (char *)parser->config) +
 				key->offset,
 			value);
-	parser->key_lines[i] = parser->line;
+	parser->key_lines[i] = parser->place.line;
 	return 1;
 }
 
@@ -555,7 +573,8 @@ static void tell_unused_line(struct parser *parser)
 	if (!parser->unused_line)
 		return;
 	*parser->wrongp = true;
-	mistakes_add(&parser->mistakes, parser->unused_line,
+	mistakes_add(&parser->mistakes,
+		(struct text_place){ parser->place.file, parser->unused_line },
 		"neither [SECTION] nor KEY = VALUE nor a comment");
 	parser->unused_line = 0;
 }
@@ -575,7 +594,7 @@ static void look_at_line(struct parser *parser, const char *line)
 	if (*start == '[' && start[size] == ']' && !(n_blank && parser->has_keys))
 		enter_section(parser, start + 1, size - 1);
 	else
-		parser->unused_line = parser->line;
+		parser->unused_line = parser->place.line;
 }
 
 /* inih's reader: one line each time. */
@@ -587,7 +606,7 @@ static char *read_line(char *line, int size, void *userdata)
 	tell_unused_line(parser);
 	if (!*parser->rest)
 		return NULL;
-	parser->line++;
+	parser->place.line++;
 	if (n > (size_t)size - 2) {
 		mistake(parser, "the line has more than %d characters", size - 2);
 		n = 0;
@@ -601,7 +620,7 @@ static char *read_line(char *line, int size, void *userdata)
 	return line;
 }
 
-static void check_all(struct parser *parser)
+static void check_all(struct parser *parser, const struct config_sources *sources)
 {
 	struct config_vm *vm;
 
@@ -609,12 +628,49 @@ static void check_all(struct parser *parser)
 		if (!parser->vm_wrong[vm->index])
 			config_check_vm(vm, &parser->mistakes);
 	if (!parser->vgpud_wrong)
-		config_check_vgpud(parser->config, parser->line, &parser->mistakes);
-	if (!parser->config->n_vms && !parser->mistakes.n)
+		config_check_vgpud(parser->config, &parser->mistakes);
+	if (!parser->config->n_vms && !parser->mistakes.n && !sources->has_folder)
 		mistake(parser, "there is no [vm NAME] section");
 }
 
-static struct config *config_new(void)
+/* The places in a configuration outlive its sources. */
+static const char *keep_file(struct config *config, const char *path)
+{
+	char **files, *file;
+
+	files = reallocarray(config->files, config->n_files + 1, sizeof(*files));
+	if (!files)
+		return NULL;
+	config->files = files;
+	file = strdup(path);
+	if (file)
+		files[config->n_files++] = file;
+	return file;
+}
+
+/* Return: 0 or -ENOMEM; mistakes are recorded. */
+static int parse_source(struct parser *parser, const struct config_source *source)
+{
+	const char *file = keep_file(parser->config, source->path);
+
+	if (!file)
+		return vgpu_error_origin(-ENOMEM);
+	parser->source = source;
+	parser->rest = source->text;
+	parser->place = (struct text_place){ .file = file };
+	if (!source->vm)
+		parser->config->place.file = file;
+	parser->section[0] = '\0';
+	parser->keys = NULL;
+	parser->vm = NULL;
+	parser->wrongp = &parser->vgpud_wrong;
+	parser->has_keys = false;
+	if (ini_parse_stream(read_line, parser, handle_key, parser) < -1)
+		return vgpu_error_origin(-ENOMEM);
+	return 0;
+}
+
+static struct config *config_with_defaults(void)
 {
 	struct config *config = calloc(1, sizeof(*config));
 
@@ -631,24 +687,21 @@ static struct config *config_new(void)
 	return config->driver && config->nvml ? config : config_free(config);
 }
 
-int config_new_from_text(
-	struct config **configp, const char *name, const char *text, char **errorp)
+int config_new(
+	struct config **configp, const struct config_sources *sources, char **errorp)
 {
-	_vgpu_cleanup_(config_freep) struct config *config = config_new();
-	struct parser parser = {
-		.config = config,
-		.mistakes.name = name,
-		.rest = text,
-		.wrongp = &parser.vgpud_wrong,
-	};
-	int r;
+	_vgpu_cleanup_(config_freep) struct config *config = config_with_defaults();
+	struct parser parser = { .config = config };
+	int r = 0;
 
 	*errorp = NULL;
 	if (!config)
 		return vgpu_error_origin(-ENOMEM);
-	r = ini_parse_stream(read_line, &parser, handle_key, &parser);
-	check_all(&parser);
-	if (parser.no_memory || parser.mistakes.no_memory || r < -1) {
+	for (size_t i = 0; i < sources->n && !r; i++)
+		r = parse_source(&parser, &sources->list[i]);
+	if (!r)
+		check_all(&parser, sources);
+	if (r || parser.no_memory || parser.mistakes.no_memory) {
 		mistakes_deinit(&parser.mistakes);
 		return vgpu_error_origin(-ENOMEM);
 	}
@@ -659,6 +712,14 @@ int config_new_from_text(
 	*configp = config;
 	config = NULL;
 	return 0;
+}
+
+int config_new_from_text(
+	struct config **configp, const char *path, const char *text, char **errorp)
+{
+	struct config_source source = { (char *)path, (char *)text, NULL };
+
+	return config_new(configp, &(struct config_sources){ &source, 1, false }, errorp);
 }
 
 struct config *config_free(struct config *config)
@@ -673,6 +734,9 @@ struct config *config_free(struct config *config)
 		free(vm->memory);
 		free(vm);
 	}
+	for (size_t i = 0; i < config->n_files; i++)
+		free(config->files[i]);
+	free(config->files);
 	free(config->driver);
 	free(config->worker);
 	free(config->softgpu);

@@ -14,6 +14,10 @@
 #include "control/control.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
+#include "vgpud/config-source.h"
+#include "vgpud/mistakes.h"
+
+#define CONFIG_VMS_MAX 1024
 
 enum {
 	_CONFIG_E_SUCCESS,
@@ -31,8 +35,8 @@ enum config_transport {
 struct config_vm {
 	TAILQ_ENTRY(config_vm) entry;
 	char name[CONTROL_VM_NAME_MAX];
-	unsigned int index; /* place in the file, identifies the section on the link */
-	int line;
+	unsigned int index; /* among all, identifies the section on the link */
+	struct text_place place;
 	enum config_transport transport;
 	char *socket;
 	char *memory;
@@ -58,7 +62,7 @@ struct config_range {
 };
 
 struct config {
-	int line; /* of [vgpud]; 0: absent */
+	struct text_place place; /* of [vgpud]; line 0: absent */
 	char *driver;
 	char *worker;
 	char *softgpu;
@@ -87,21 +91,24 @@ struct config {
 
 	TAILQ_HEAD(, config_vm) vms;
 	unsigned int n_vms;
+	char **files; /* paths of the sources, which the places refer to */
+	size_t n_files;
 };
 
 /*
- * Parses a whole file.
+ * Parses all sources.
  *
  * @configp:	owned by the caller on success
- * @name:	of the file, for messages
- * @text:	its contents, a string
  * @errorp:	on CONFIG_E_INVALID all mistakes, one per line, with file and line;
  *		to be freed
  *
  * Return: 0, CONFIG_E_INVALID or -errno.
  */
+int config_new(
+	struct config **configp, const struct config_sources *sources, char **errorp);
+/* The same for one main file without a folder. */
 int config_new_from_text(
-	struct config **configp, const char *name, const char *text, char **errorp);
+	struct config **configp, const char *path, const char *text, char **errorp);
 struct config *config_free(struct config *config);
 
 /* Reads a file into a string that the caller frees. Return: 0 or -errno. */

@@ -22,7 +22,7 @@
 /* Change it with anything in this file or in ledger.h. It includes the version of the
  * control protocol, because workers keep running: a broker of another build refuses to
  * run instead of misreading data. */
-#define LINK_VERSION "6." LINK_STRING(CONTROL_VERSION)
+#define LINK_VERSION "7." LINK_STRING(CONTROL_VERSION)
 
 enum link_type {
 	_LINK_NONE,

@@ -26,7 +26,8 @@ static void append(struct mistakes *mistakes, const char *line)
 	mistakes->text = text;
 }
 
-void mistakes_add(struct mistakes *mistakes, int line, const char *format, ...)
+void mistakes_add(
+	struct mistakes *mistakes, struct text_place place, const char *format, ...)
 {
 	_vgpu_cleanup_(vgpu_freep) char *reason = NULL;
 	_vgpu_cleanup_(vgpu_freep) char *whole = NULL;
@@ -40,7 +41,8 @@ void mistakes_add(struct mistakes *mistakes, int line, const char *format, ...)
 	va_end(ap);
 	if (n < 0)
 		reason = NULL;
-	if (!reason || asprintf(&whole, "%s:%d: %s", mistakes->name, line, reason) < 0) {
+	if (!reason ||
+		asprintf(&whole, "%s:%d: %s", place.file, place.line, reason) < 0) {
 		whole = NULL;
 		mistakes->no_memory = true;
 		return;

@@ -7,16 +7,21 @@
 
 #include <stdbool.h>
 
+/* Where in which file. */
+struct text_place {
+	const char *file;
+	int line;
+};
+
 struct mistakes {
-	const char *name; /* of the file */
-	char *text;	  /* one line each, the last without its newline; NULL: none */
+	char *text; /* one line each, the last without its newline; NULL: none */
 	unsigned int n;
 	bool no_memory;
 };
 
 /* Adds 'FILE:LINE: ' and a sentence. Beyond MISTAKES_MAX they are only counted. */
-void mistakes_add(struct mistakes *mistakes, int line, const char *format, ...)
-	__attribute__((__format__(__printf__, 3, 4)));
+void mistakes_add(struct mistakes *mistakes, struct text_place place, const char *format,
+	...) __attribute__((__format__(__printf__, 3, 4)));
 
 /* Adds the number of omitted mistakes. Return: the text, owned by the caller. */
 char *mistakes_take(struct mistakes *mistakes);

@@ -190,7 +190,7 @@ static const struct {
 		"f:2: \"70000-70127x\" is not a range of user ids from 1000 on like "
 		"70000-74095" },
 	{ "[vgpud]\nworker-uids = 70000-70009\n[vm a]\nsocket = /s\n",
-		"f:4: worker-uids has fewer numbers than max-workers = 128" },
+		"f:1: worker-uids has fewer numbers than max-workers = 128" },
 	{ "[vm a]\nsocket = s\n", "f:2: \"s\" is not an absolute path" },
 	{ "[vm a]\nmemory = m\n", "f:2: \"m\" is not an absolute path" },
 	{ "[vm a]\ndevice-memory = lots\n",

@@ -21,9 +21,14 @@ static unsigned int count_lines(const char *text)
 	return n;
 }
 
+static struct text_place line(int number)
+{
+	return (struct text_place){ "vgpud.conf", number };
+}
+
 static void begin(void)
 {
-	mistakes = (struct mistakes){ .name = "vgpud.conf" };
+	mistakes = (struct mistakes){ 0 };
 }
 
 TEST(without_mistakes_there_is_no_text)
@@ -38,8 +43,8 @@ TEST(mistakes_name_file_and_line_in_the_order_of_detection)
 	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
 
 	begin();
-	mistakes_add(&mistakes, 7, "%s is no size", "4Q");
-	mistakes_add(&mistakes, 3, "no such key");
+	mistakes_add(&mistakes, line(7), "%s is no size", "4Q");
+	mistakes_add(&mistakes, line(3), "no such key");
 	text = mistakes_take(&mistakes);
 	check_str(text, "vgpud.conf:7: 4Q is no size\nvgpud.conf:3: no such key");
 	check_eq(mistakes.n, 2);
@@ -53,7 +58,7 @@ TEST(many_mistakes_are_counted)
 
 	begin();
 	for (int i = 1; i <= 1000; i++)
-		mistakes_add(&mistakes, i, "wrong");
+		mistakes_add(&mistakes, line(i), "wrong");
 	text = mistakes_take(&mistakes);
 	check_eq(mistakes.n, 1000);
 	check_eq(count_lines(text), 33);
@@ -69,7 +74,7 @@ TEST(the_last_that_is_printed_is_not_followed_by_a_count)
 
 	begin();
 	for (int i = 1; i <= 32; i++)
-		mistakes_add(&mistakes, i, "wrong");
+		mistakes_add(&mistakes, line(i), "wrong");
 	text = mistakes_take(&mistakes);
 	check_eq(count_lines(text), 32);
 	check_str(strrchr(text, '\n') + 1, "vgpud.conf:32: wrong");
@@ -83,7 +88,7 @@ TEST(a_mistake_of_any_length_is_kept_whole)
 
 	memset(value, 'v', sizeof(value) - 1);
 	begin();
-	mistakes_add(&mistakes, 1, "%s", value);
+	mistakes_add(&mistakes, line(1), "%s", value);
 	text = mistakes_take(&mistakes);
 	check_str(text + strlen("vgpud.conf:1: "), value);
 	mistakes_deinit(&mistakes);

@@ -146,6 +146,83 @@ TEST(a_section_that_has_gone_takes_its_guests_along_and_no_others)
 	stop();
 }
 
+/* The file of VM other in the folder beside the configuration. */
+static void put_other(const char *text)
+{
+	char path[160];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/vm.d", pair.dir);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/vm.d/other.conf", pair.dir);
+	if (!text) {
+		check_eq(unlink(path), 0);
+		return;
+	}
+	file = fopen(path, "we");
+	check(file != NULL);
+	fputs(text, file);
+	check_eq(fclose(file), 0);
+}
+
+TEST(a_file_of_a_vm_comes_and_goes_while_others_run)
+{
+	struct guest other;
+	struct pollfd poller;
+
+	start_default();
+	write_config("", "", "");
+	put_other(other_section("size = 64M\n"));
+	reload();
+	guest_connect(&other, other_socket());
+	check_eq(other.size, 64 << 20);
+	guest_open(&other, 0, "app");
+
+	put_other("[vm other]\nsize = 3\n");
+	reload_in_vain();
+	pair_wait_log(&pair, "vm.d/other.conf:2: ", 1);
+	check_eq(guest_entry(&other, 0)->state, VGPU_CHANNEL_OPEN);
+
+	put_other(NULL);
+	reload();
+	poller = (struct pollfd){ .fd = other.socket, .events = POLLRDHUP };
+	check_eq(poll(&poller, 1, -1), 1);
+	guest_disconnect(&other);
+	check(guest_try_connect(other_socket()) < 0);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	check_eq(kill(worker, 0), 0);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}
+
+/* Writes a configuration without VMs, which come by files. */
+TEST(the_first_vm_may_come_by_a_file)
+{
+	struct guest other;
+	FILE *file;
+
+	start_default();
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	put_other(other_section("size = 64M\n"));
+	put_other(NULL);
+	file = fopen(pair.config, "we");
+	check(file != NULL);
+	fprintf(file, "[vgpud]\ndriver = soft\nworker = %s\n", FAKE_WORKER);
+	check_eq(fclose(file), 0);
+	reload();
+	check(guest_try_connect(pair.socket) < 0);
+
+	put_other(other_section("size = 64M\n"));
+	reload();
+	guest_connect(&other, other_socket());
+	guest_open(&other, 0, "app");
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+	pair_stop(&pair);
+}
+
 TEST(limits_of_now_are_those_of_new_sessions)
 {
 	struct guest other;

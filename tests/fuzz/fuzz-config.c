@@ -2,9 +2,10 @@
 /*
  * Fuzz target: configuration
  *
- * The input is a configuration file. An accepted file meets all rules of the manual, a
- * refused one has an error with a line of the file, and each number of the file is parsed
- * as a second parser parses it.
+ * The input is a configuration file, and behind a NUL, if there is one, that of VM a in
+ * the folder. An accepted configuration meets all rules of the manual, a refused one has
+ * an error with a line of its file, and each number is parsed as a second parser parses
+ * it.
  */
 
 #include <ctype.h>
@@ -54,7 +55,8 @@ static void check_vm(const struct config *config, const struct config_vm *vm)
 	need(vm->image_memory && vm->image_store);
 }
 
-static void check_config(const struct config *config)
+static void check_config(
+	const struct config *config, const struct config_sources *sources)
 {
 	const struct config_vm *vm;
 	unsigned int n = 0;
@@ -63,7 +65,7 @@ static void check_config(const struct config *config)
 		check_vm(config, vm);
 		n++;
 	}
-	need(n && n == config->n_vms);
+	need(n == config->n_vms && (n || sources->has_folder));
 	need(!config_vm_at(config, n));
 	need(config->max_workers >= 1);
 	need(config->worker_uids.first >= 1000 &&
@@ -75,7 +77,16 @@ static void check_config(const struct config *config)
 	need(!config->log_file || *config->log_file == '/');
 }
 
-static void check_mistake(const char *mistake, int n_lines)
+static int count_lines(const char *text)
+{
+	int n = 1;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void check_mistake(const char *mistake, const struct config_sources *sources)
 {
 	unsigned int n_more;
 	int line = -1, n = 0;
@@ -84,24 +95,47 @@ static void check_mistake(const char *mistake, int n_lines)
 		need(n_more && !mistake[n]);
 		return;
 	}
-	n = 0;
-	sscanf(mistake, "file:%d: %n", &line, &n);
-	need(n && mistake[n]);
-	need(line >= 0 && line <= n_lines);
+	for (size_t i = 0; i < sources->n; i++) {
+		const struct config_source *source = &sources->list[i];
+		const size_t size = strlen(source->path);
+
+		if (strncmp(mistake, source->path, size))
+			continue;
+		n = 0;
+		sscanf(mistake + size, ":%d: %n", &line, &n);
+		need(n && mistake[size + n]);
+		need(line >= 0 && line <= count_lines(source->text));
+		return;
+	}
+	need(false);
 }
 
 /* One mistake in each line, and at the end perhaps the number of those left out. */
-static void check_error(char *error, const char *text)
+static void check_error(char *error, const struct config_sources *sources)
 {
 	char *state = NULL;
-	int n_lines = 1;
 
-	for (const char *c = text; *c; c++)
-		n_lines += *c == '\n';
 	need(*error);
 	for (char *line = strtok_r(error, "\n", &state); line;
 		line = strtok_r(NULL, "\n", &state))
-		check_mistake(line, n_lines);
+		check_mistake(line, sources);
+}
+
+/* What the keeper keeps is what each broker takes. */
+static void check_kept(const struct config_sources *sources)
+{
+	struct config_sources taken;
+	int fd;
+
+	need(!config_sources_keep(sources, &fd));
+	need(!config_sources_take(&taken, fd));
+	close(fd);
+	need(taken.n == sources->n && taken.has_folder == sources->has_folder);
+	for (size_t i = 0; i < taken.n; i++) {
+		need(!strcmp(taken.list[i].path, sources->list[i].path));
+		need(!strcmp(taken.list[i].text, sources->list[i].text));
+	}
+	config_sources_deinit(&taken);
 }
 
 /* Returns: whether the value of the word fits 64 bits. */
@@ -144,16 +178,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
 	_vgpu_cleanup_(vgpu_freep) char *text = strndup((const char *)data, size);
-	_vgpu_cleanup_(vgpu_freep) char *error = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *error = NULL, *more = NULL;
+	struct config_source list[2] = { { .path = (char *)"file", .text = text } };
+	struct config_sources sources = { .list = list, .n = 1 };
+	const size_t used = strlen(text) + 1;
 	int r;
 
-	r = config_new_from_text(&config, "file", text, &error);
+	if (used <= size) {
+		more = strndup((const char *)data + used, size - used);
+		list[1] = (struct config_source){ (char *)"vm.d/a.conf", more,
+			(char *)"a" };
+		sources.n = 2;
+		sources.has_folder = true;
+	}
+	r = config_new(&config, &sources, &error);
 	need((r == 0) == (config != NULL));
 	need((r == CONFIG_E_INVALID) == (error != NULL));
 	if (config)
-		check_config(config);
+		check_config(config, &sources);
 	if (error)
-		check_error(error, text);
+		check_error(error, &sources);
+	check_kept(&sources);
 	check_sizes(text);
 	return 0;
 }

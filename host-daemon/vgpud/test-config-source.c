@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources of a configuration: which files are read, and that a broker gets the same ones
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test.h"
+#include "vgpud/config.h"
+
+static struct config_sources sources;
+
+/* Makes a file in the test's folder. Returns: its path, valid until the next call. */
+static const char *put(const char *name, const char *text)
+{
+	static char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", test_tmpdir(), name);
+	file = fopen(path, "we");
+	check(file != NULL);
+	fputs(text, file);
+	check_eq(fclose(file), 0);
+	return path;
+}
+
+static void make_folder(void)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/vm.d", test_tmpdir());
+	check_eq(mkdir(path, 0700), 0);
+}
+
+static int read_sources(char **failedp)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/vgpud.conf", test_tmpdir());
+	return config_sources_read(&sources, path, failedp);
+}
+
+/* Reads and parses; returns all mistakes, to be freed, or NULL. */
+static char *parse(struct config **configp)
+{
+	char *failed, *error;
+	int r;
+
+	check_eq(read_sources(&failed), 0);
+	r = config_new(configp, &sources, &error);
+	check_eq(r, error ? CONFIG_E_INVALID : 0);
+	return error;
+}
+
+TEST(without_a_folder_there_is_only_the_main_file)
+{
+	char *failed;
+
+	put("vgpud.conf", "[vgpud]\n");
+	check_eq(read_sources(&failed), 0);
+	check_eq(sources.n, 1);
+	check(!sources.has_folder && !sources.list[0].vm);
+	check_str(sources.list[0].text, "[vgpud]\n");
+	config_sources_deinit(&sources);
+}
+
+TEST(files_of_the_folder_are_read_in_the_order_of_their_names)
+{
+	char *failed;
+
+	make_folder();
+	put("vgpud.conf", "");
+	put("vm.d/two.conf", "2");
+	put("vm.d/one.conf", "1");
+	put("vm.d/three.conf~", "");
+	put("vm.d/.four.conf", "");
+	put("vm.d/five", "");
+	put("vm.d/.conf", "");
+	check_eq(read_sources(&failed), 0);
+	check_eq(sources.n, 3);
+	check(sources.has_folder);
+	check_str(sources.list[1].vm, "one");
+	check_str(sources.list[1].text, "1");
+	check_str(sources.list[2].vm, "two");
+	config_sources_deinit(&sources);
+}
+
+TEST(a_file_that_cannot_be_read_is_named)
+{
+	char path[256], *failed;
+
+	check_eq(read_sources(&failed), -ENOENT);
+	check(strstr(failed, "/vgpud.conf"));
+	free(failed);
+	make_folder();
+	put("vgpud.conf", "");
+	snprintf(path, sizeof(path), "%s/vm.d/a.conf", test_tmpdir());
+	check_eq(symlink("nowhere", path), 0);
+	check_eq(read_sources(&failed), -ENOENT);
+	check_str(failed, path);
+	free(failed);
+	check_eq(sources.n, 0);
+}
+
+TEST(a_folder_that_is_none_is_named)
+{
+	char *failed;
+
+	put("vgpud.conf", "");
+	put("vm.d", "");
+	check_eq(read_sources(&failed), -ENOTDIR);
+	check(strstr(failed, "/vm.d"));
+	free(failed);
+}
+
+TEST(a_broker_takes_what_the_keeper_kept)
+{
+	struct config_sources taken;
+	char *failed;
+	int fd;
+
+	make_folder();
+	put("vgpud.conf", "main");
+	put("vm.d/one.conf", "");
+	put("vm.d/two.conf", "text\n");
+	check_eq(read_sources(&failed), 0);
+	check_eq(config_sources_keep(&sources, &fd), 0);
+	check(write(fd, "x", 1) < 0);
+	check_eq(config_sources_take(&taken, fd), 0);
+	close(fd);
+	check_eq(taken.n, 3);
+	check(taken.has_folder);
+	for (size_t i = 0; i < 3; i++) {
+		check_str(taken.list[i].path, sources.list[i].path);
+		check_str(taken.list[i].text, sources.list[i].text);
+		check(!i || !strcmp(taken.list[i].vm, sources.list[i].vm));
+	}
+	config_sources_deinit(&taken);
+	config_sources_deinit(&sources);
+}
+
+TEST(a_file_of_another_kind_is_not_taken)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} wrong[] = { { "", 0 }, { "x", 1 }, { "", 1 }, { "\0path", 6 },
+		{ "\0path\0text", 10 } };
+	struct config_sources taken;
+	int fd;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		fd = memfd_create("test", MFD_CLOEXEC);
+		check_eq(
+			write(fd, wrong[i].bytes, wrong[i].size), (ssize_t)wrong[i].size);
+		check_eq(config_sources_take(&taken, fd), -EPROTO);
+		check_eq(taken.n, 0);
+		close(fd);
+	}
+}
+
+TEST(vms_of_all_files_are_in_one_configuration)
+{
+	struct config *config;
+
+	make_folder();
+	put("vgpud.conf", "[vgpud]\ndriver = soft\n[vm z]\nsocket = /z\n");
+	put("vm.d/a.conf", "[vm a]\nsocket = /a\nhandles = 77\n");
+	put("vm.d/b.conf", "# not used\n");
+	check(!parse(&config));
+	config_sources_deinit(&sources);
+	check_eq(config->n_vms, 2);
+	check_str(config_vm_at(config, 0)->name, "z");
+	check_str(config_vm_at(config, 1)->name, "a");
+	check_eq(config_vm_at(config, 1)->handles, 77);
+	check(strstr(config_vm_at(config, 1)->place.file, "/vm.d/a.conf"));
+	check_eq(config_vm_at(config, 1)->place.line, 1);
+	config_free(config);
+}
+
+TEST(an_empty_folder_is_a_configuration_without_vms)
+{
+	struct config *config;
+
+	make_folder();
+	put("vgpud.conf", "[vgpud]\ndriver = soft\n");
+	check(!parse(&config));
+	config_sources_deinit(&sources);
+	check_eq(config->n_vms, 0);
+	config_free(config);
+}
+
+TEST(mistakes_name_the_file_of_the_folder)
+{
+	static const struct {
+		const char *text, *error;
+	} wrong[] = {
+		{ "[vm b]\nsocket = /b\n", "a.conf:1: this file is for [vm a] only" },
+		{ "\n[vgpud]\n", "a.conf:2: this file is for [vm a] only" },
+		{ "handles = 70\n", "a.conf:1: a key before the first section" },
+		{ "[vm a]\n\nsize = 3\n", "a.conf:3: " },
+		{ "[vm a]\nsize = 2G\n", "a.conf:1: [vm a] needs socket = PATH" },
+		{ "[vm a]\nsocket = /a\n[vm a]\n",
+			"a.conf:3: there is a [vm a] in line 1 already" },
+		{ "[vm a]\nsocket = /z\n", "a.conf:2: " },
+	};
+	struct config *config;
+	char *error;
+
+	make_folder();
+	put("vgpud.conf", "[vm z]\nsocket = /z\n");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		put("vm.d/a.conf", wrong[i].text);
+		error = parse(&config);
+		check(error && strstr(error, wrong[i].error));
+		free(error);
+		config_sources_deinit(&sources);
+	}
+}
+
+TEST(a_vm_of_the_main_file_is_named_by_the_second_one)
+{
+	struct config *config;
+	char *error;
+
+	make_folder();
+	put("vgpud.conf", "[vm a]\nsocket = /z\n");
+	put("vm.d/a.conf", "\n[vm a]\nsocket = /a\n");
+	error = parse(&config);
+	check(strstr(error, "/vm.d/a.conf:2: there is a [vm a] in /"));
+	check(strstr(error, "/vgpud.conf:1 already"));
+	free(error);
+	config_sources_deinit(&sources);
+}
