@@ -209,6 +209,69 @@ TEST(an_extended_launch_takes_hints_and_refuses_what_it_cannot_do)
 	check_ok(cuLaunchKernelEx(&config, kernel("store"), params, NULL));
 }
 
+/*
+ * Blocks that take the place of others: each adds one to the word of its own block and of
+ * those that it takes, and counts itself in the word before the first. Blocks are in
+ * clusters, of which the first block asks for all.
+ */
+static const char taking_ptx[] =
+	".version 9.0\n.target sm_121a\n.address_size 64\n"
+	".visible .entry take(.param .u64 p) {\n"
+	".reg .b64 %d<5>; .reg .b32 %r<6>; .reg .pred %p<4>; .reg .b128 %q;\n"
+	".shared .align 16 .b8 answer[16]; .shared .align 8 .b64 bar;\n"
+	"ld.param.u64 %d1, [p]; red.global.add.u32 [%d1], 1; mov.u32 %r1, %ctaid.x;\n"
+	"mov.u32 %r2, %cluster_ctarank; setp.eq.u32 %p1, %r2, 0; mov.u32 %r3, 0;\n"
+	"mbarrier.init.shared.b64 [bar], 1; barrier.cluster.arrive; "
+	"barrier.cluster.wait;\n"
+	"again: mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d2, %d1;\n"
+	"red.global.add.u32 [%d2+4], 1;\n"
+	"mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;\n"
+	"barrier.cluster.arrive; barrier.cluster.wait;\n"
+	"@%p1 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::"
+	"bytes.multicast::cluster::all.b128 [answer], [bar];\n"
+	"wait: mbarrier.try_wait.parity.shared.b64 %p2, [bar], %r3; @!%p2 bra wait;\n"
+	"xor.b32 %r3, %r3, 1; ld.shared.b128 %q, [answer];\n"
+	"clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %q;\n"
+	"clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r4, %q;\n"
+	"add.u32 %r1, %r4, %r2; @%p3 bra again; ret; }\n";
+
+TEST(each_block_runs_or_is_taken_by_another_one)
+{
+	enum { BLOCKS = 3000 };
+	static unsigned int out[BLOCKS + 1];
+	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
+	CUlaunchConfig config = { .gridDimX = BLOCKS,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 1,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.attrs = &attribute,
+		.numAttrs = 1 };
+	CUfunction function;
+	CUmodule module;
+	CUdeviceptr to;
+	void *params[] = { &to };
+
+	context_new();
+	to = device_memory(sizeof(out));
+	check_ok(cuModuleLoadData(&module, taking_ptx));
+	check_ok(cuModuleGetFunction(&function, module, "take"));
+	for (unsigned int width = 1; width <= 4; width++) {
+		attribute.value.clusterDim.x = width;
+		attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+		config.gridDimX = BLOCKS / width * width;
+		check_ok(cuMemsetD8(to, 0, sizeof(out)));
+		check_ok(cuLaunchKernelEx(&config, function, params, NULL));
+		check_ok(cuMemcpyDtoH(out, to, sizeof(out)));
+		for (unsigned int i = 0; i < config.gridDimX; i++)
+			check_eq(out[1 + i], 1);
+		/* A block ends where none is left: some have been taken. */
+		check(out[0] < config.gridDimX);
+	}
+	check_ok(cuModuleUnload(module));
+}
+
 TEST(blocks_of_a_cooperative_launch_meet)
 {
 	unsigned int n = softgpu_blocks(), out[64];

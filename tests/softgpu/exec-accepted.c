@@ -133,8 +133,15 @@ static const char *const instructions[] = {
 	"cvt.rs.f16x2.f32 %r1, %f1, %f2, %r3",
 	"cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "
 	"[%d1, {%r1, %r2, %r3, %r4, %r5}], [%r1]",
-	"cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::"
+	"cp.async.bulk.tensor.3d.shared::cta.global.im2col::w::128.mbarrier::"
 	"complete_tx::bytes [%r1], [%d1, {%r2, %r3, %r4}], [%r5], {%h1, %h2}",
+	"cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::"
+	"complete_tx::bytes [%r1], [%d1, {%r2, %r3, %r4}], [%r5], {%h1, %h2}",
+	"cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::"
+	"complete_tx::bytes [%r1], [%d1, {%r1, %r2, %r3, %r4, %r5}], [%r5]",
+	"clusterlaunchcontrol.try_cancel.async.shared::cluster.mbarrier::complete_tx::"
+	"bytes.b128 [%r1], [%r2]",
+	"clusterlaunchcontrol.try_cancel.async.shared::cta.b128 [%r1], [%r2]",
 	"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%d1], [%r1], %r2",
 	"cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes."
 	"min.u64 [%r1], [%r2], %r3, [%r4]",

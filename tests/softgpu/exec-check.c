@@ -571,7 +571,8 @@ TEST(faults_of_watched_kernels_are_faults)
 TEST(every_operation_on_memory_is_watched)
 {
 	static const char *const beginnings[] = { "LD", "ST", "ATOM_", "CP_", "MBARRIER_",
-		"MATRIX_LOAD", "MATRIX_STORE", "BAR_", "CLUSTER_", "REDUCE_", "TENSOR_" };
+		"MATRIX_LOAD", "MATRIX_STORE", "BAR_", "CLUSTER_", "REDUCE_", "TENSOR_",
+		"TRY_CANCEL" };
 	/* Parameters, the stack's top, those that access registers alone, and those of
 	 * tensors whose handlers note all that is to note. */
 	static const char *const others[] = { "LDP_", "STACK_", "ATOM_PUT_128",

@@ -181,6 +181,7 @@ TEST(unsupported_instructions_are_named)
 {
 	struct softgpu_message message = {};
 	static const char strange[] = ENTRY("wgmma.fence.sync.aligned;\n");
+	static const char other[] = ENTRY("tcgen05.fence::before_thread_sync;\n");
 	static const char misfit[] = ENTRY("add.u64 %r4, %r0, %r1;\n");
 	/* A special register that is a predicate, in place of a word. */
 	static const char predicate[] = ENTRY("mov.u32 %r4, %is_explicit_cluster;\n");
@@ -189,6 +190,9 @@ TEST(unsupported_instructions_are_named)
 
 	check_eq(rig_lookup(strange, "k", &message), 801);
 	check(strstr(message.text, "wgmma.fence") && strstr(message.text, "line 8"));
+	check(strstr(message.text, "sm_90a alone"));
+	check_eq(rig_lookup(other, "k", &message), 801);
+	check(strstr(message.text, "tcgen05.fence") && strstr(message.text, "sm_110a"));
 	check_eq(rig_lookup(misfit, "k", &message), 218);
 	check(strstr(message.text, "line 8"));
 	check_eq(rig_lookup(predicate, "k", &message), 218);

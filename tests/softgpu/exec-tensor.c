@@ -136,6 +136,169 @@ TEST_SECONDS(pixels_become_columns, 200)
 	}
 }
 
+/* A walk over a line: swizzles are those that a wide map may have. */
+static struct tensor_case line_new(struct bench *bench, uint32_t rank, unsigned int type)
+{
+	static const uint8_t swizzles[] = { SOFTGPU_SWIZZLE_64, SOFTGPU_SWIZZLE_128,
+		SOFTGPU_SWIZZLE_ATOM_32 };
+	struct tensor_case c;
+
+	do
+		c = pixels_new(bench, rank, type);
+	while (c.map.swizzle != swizzles[0] && c.map.swizzle != swizzles[1] &&
+		c.map.swizzle != swizzles[2]);
+	c.map.kind = SOFTGPU_TENSOR_IM2COL_WIDE;
+	for (uint32_t i = 1; i < 3; i++) {
+		c.map.lower[i] = c.map.upper[i] = 0;
+		c.offsets[i] = 0;
+	}
+	for (uint32_t i = 2; i < rank; i++)
+		c.at[i] = (int32_t)random_below(c.map.last[i] + 3) - 1;
+	return c;
+}
+
+/* Places of the line that follow the last one of the walk and are within its corners. */
+static uint32_t rest_of_line(const struct tensor_case *c)
+{
+	uint32_t step = c->map.steps[1];
+	uint32_t n =
+		(uint32_t)((int32_t)c->map.last[1] + c->map.upper[0] - c->map.lower[0]) /
+			step +
+		1;
+	uint32_t first = (uint32_t)(c->at[1] - c->map.lower[0]) / step;
+
+	return n - 1 - (first + c->map.n_pixels - 1) % n;
+}
+
+#define WIDE_LOAD(_rank, _coordinates)                                                   \
+	"mov.u16 %h5, %h2; mov.u16 %h6, %h1;\n"                                          \
+	"cp.async.bulk.tensor." _rank ".shared::cta.global.im2col::w.mbarrier::"         \
+	"complete_tx::bytes [%r6], [%d0, {%r1, %r2, %r3" _coordinates                    \
+	"}], [%r7], {%h5, %h6};"
+
+static const char *const wide_loads[] = {
+	WIDE_LOAD("3d", ""),
+	WIDE_LOAD("4d", ", %r4"),
+	WIDE_LOAD("5d", ", %r4, %r5"),
+};
+
+/* The kernel has the halo in place of the second offset. */
+static int run_wide(struct bench *bench, struct tensor_case *c)
+{
+	int r;
+
+	c->offsets[1] = c->halo;
+	r = run_case(bench, c, true);
+	c->offsets[1] = 0;
+	return r;
+}
+
+TEST_SECONDS(lines_become_columns_with_a_halo, 200)
+{
+	for (uint32_t rank = 3; rank <= 5; rank++) {
+		CLEAN_BENCH load = bench_new(wide_loads[rank - 3]);
+
+		for (uint32_t i = 0; i < 4 * _SOFTGPU_TENSOR_TYPE_N; i++) {
+			struct tensor_case c =
+				line_new(&load, rank, i % _SOFTGPU_TENSOR_TYPE_N);
+			uint32_t rest = rest_of_line(&c);
+
+			do
+				c.halo = (uint16_t)random_below(rest + 1);
+			while (c.to + tensor_shared_size(&c) + 128 > SHARED);
+			/* The first pixel may lie before the line. */
+			if (i % 4 == 3)
+				c.at[1] -= c.map.steps[1];
+			if (i % 4 == 3 && c.at[1] < c.map.lower[0])
+				c.at[1] += c.map.steps[1];
+			c.halo = c.halo > rest_of_line(&c) ? 0 : c.halo;
+			fill(&load, false, c.map.type);
+			tensor_transfer(&c, load.want_image, TENSOR_WAY_LOAD);
+			if (run_wide(&load, &c))
+				test_fail(__FILE__, __LINE__, "%s", load.rig->fault.text);
+			check_bytes(&c, load.image, load.want_image, SHARED);
+		}
+	}
+}
+
+/* 7 pixels of a line, of which a padding of 1 is on either side; 2 more in the halo. */
+static struct tensor_case padded_line(struct bench *bench)
+{
+	struct tensor_case c = {
+		.map = {
+			.mark = SOFTGPU_TENSOR_MARK,
+			.version = SOFTGPU_TENSOR_VERSION,
+			.kind = SOFTGPU_TENSOR_IM2COL_WIDE,
+			.type = SOFTGPU_TENSOR_U8,
+			.rank = 3,
+			.address = (uint64_t)(uintptr_t)(bench->tensor + TENSOR_AT),
+			.strides = { 64, 640 },
+			.last = { 63, 6, 3 },
+			.lower = { -1 },
+			.upper = { 0 },
+			.steps = { 1, 2, 1 },
+			.n_channels = 64,
+			.n_pixels = 4,
+			.swizzle = SOFTGPU_SWIZZLE_64,
+		},
+		.tensor = bench->tensor + TENSOR_AT,
+		.at = { 0, -1, 1 },
+		.halo = 1,
+	};
+
+	return c;
+}
+
+TEST(a_halo_ends_with_its_line_unless_both_ways_lead_out_of_the_tensor)
+{
+	CLEAN_BENCH load = bench_new(wide_loads[0]);
+	struct tensor_case c = padded_line(&load);
+
+	/* -1, 1, 3, 5; then 7 or, in the next image, -1 */
+	fill(&load, false, c.map.type);
+	tensor_transfer(&c, load.want_image, TENSOR_WAY_LOAD);
+	check_eq(run_wide(&load, &c), 0);
+	check_bytes(&c, load.image, load.want_image, SHARED);
+	/* Then 9 or 1. */
+	c.halo = 2;
+	check_eq(run_wide(&load, &c), SOFTGPU_ERROR_ILLEGAL_INSTRUCTION);
+	check(strstr(load.rig->fault.text, "a halo beyond the end of its row"));
+	/* 0, 2, 4, 6; 8 or 0 */
+	c.halo = 1;
+	c.offsets[0] = 1;
+	check_eq(run_wide(&load, &c), SOFTGPU_ERROR_ILLEGAL_INSTRUCTION);
+	c = padded_line(&load);
+	c.map.upper[0] = -1;
+	check_eq(run_wide(&load, &c), 0);
+	/* -1, 1, 3; 5 or -1 */
+	c.map.upper[0] = -2;
+	c.map.n_pixels = 3;
+	check_eq(run_wide(&load, &c), SOFTGPU_ERROR_ILLEGAL_INSTRUCTION);
+}
+
+TEST(a_wide_copy_needs_a_map_that_is_for_it)
+{
+	CLEAN_BENCH load = bench_new(wide_loads[0]);
+	struct tensor_case c;
+
+	for (unsigned int i = 0; i < 6; i++) {
+		c = padded_line(&load);
+		if (i == 0)
+			c.map.kind = SOFTGPU_TENSOR_IM2COL;
+		else if (i == 1)
+			c.map.mode = 1;
+		else if (i == 2)
+			c.map.swizzle = SOFTGPU_SWIZZLE_NONE;
+		else if (i == 3)
+			c.map.swizzle = SOFTGPU_SWIZZLE_ATOM_32_FLIP_8;
+		else if (i == 4)
+			c.map.n_pixels = 0;
+		else
+			c.halo = UINT16_MAX; /* more than shared memory */
+		check_eq(run_wide(&load, &c), SOFTGPU_ERROR_ILLEGAL_INSTRUCTION);
+	}
+}
+
 TEST(rows_are_gathered)
 {
 	CLEAN_BENCH bench = bench_new(

@@ -43,7 +43,7 @@ uint64_t tensor_rows(const struct tensor_case *c)
 	if (c->is_gather)
 		return 4;
 	if (c->map.kind != SOFTGPU_TENSOR_TILED)
-		return c->map.n_pixels;
+		return c->map.n_pixels + (uint64_t)c->halo;
 	for (uint32_t i = 1; i < c->map.rank; i++)
 		n *= count(c, i);
 	return n;
@@ -105,6 +105,22 @@ static uint64_t swizzle(unsigned int mode, uint64_t at)
 	return line * 128 + cell * 16 + byte;
 }
 
+/* Pixels of a line have a number in all images, those of a halo follow the last. */
+static void place_in_lines(const struct tensor_case *c, uint64_t row, int64_t place[5])
+{
+	const struct softgpu_tensor_map *map = &c->map;
+	int64_t step = map->steps[1], beyond = (int64_t)row - map->n_pixels + 1;
+	int64_t n = ((int64_t)map->last[1] + map->upper[0] - map->lower[0]) / step + 1;
+	int64_t number = (c->at[1] - map->lower[0]) / step + (int64_t)row;
+
+	if (beyond > 0)
+		number -= beyond;
+	place[1] = map->lower[0] + number % n * step + c->offsets[0];
+	place[map->rank - 1] += number / n;
+	if (beyond > 0)
+		place[1] += beyond * step;
+}
+
 /* Where row @row of a box is in all but the first dimension. */
 static void place_of_row(const struct tensor_case *c, uint64_t row, int64_t place[5])
 {
@@ -122,6 +138,10 @@ static void place_of_row(const struct tensor_case *c, uint64_t row, int64_t plac
 			place[i] += (int64_t)(row % count(c, i)) * map->steps[i];
 			row /= count(c, i);
 		}
+		return;
+	}
+	if (map->kind == SOFTGPU_TENSOR_IM2COL_WIDE) {
+		place_in_lines(c, row, place);
 		return;
 	}
 	/* Pixels have a number in all images, if the first is one of the walk's. */

@@ -24,8 +24,9 @@ struct tensor_case {
 	uint8_t *tensor; /* where the map's address is in this process */
 	bool is_gather;
 	int32_t at[5];
-	uint16_t offsets[3];
-	uint32_t to; /* offset in shared memory */
+	uint16_t offsets[3]; /* of im2col::w: of the width alone */
+	uint16_t halo;	     /* of im2col::w */
+	uint32_t to;	     /* offset in shared memory */
 };
 
 uint32_t tensor_bits(unsigned int type);

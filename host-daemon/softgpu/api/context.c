@@ -188,6 +188,7 @@ static CUresult context_new(CUcontext *contextp, CUdevice device, unsigned int f
 	context->hooks.heap = context;
 	context->hooks.set_condition = set_condition;
 	context->hooks.conditions = &context->sched;
+	context->hooks.take_block = sched_grid_take_block;
 	context->hooks.serve = child_serve;
 	heap_init(&context->heap);
 	heap_init(&context->parameters);

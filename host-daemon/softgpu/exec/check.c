@@ -33,6 +33,7 @@ enum form {
 	FORM_BULK,     /* CP_BULK, REDUCE_BULK */
 	FORM_CAST,     /* CP_BULK_CAST: its barrier is in e */
 	FORM_TENSOR,   /* TENSOR_LOAD: in c */
+	FORM_ANSWER,   /* TRY_CANCEL */
 	FORM_ZEROS,    /* ST_ZEROS */
 	FORM_ROWS,     /* LDMATRIX, STMATRIX */
 	FORM_TALL,     /* LDMATRIX_BYTES: a transposed matrix has 16 rows */
@@ -130,6 +131,7 @@ static const struct action actions[_OP_N] = {
 	OTHER(CP_BULK_CAST, FORM_CAST, WATCH_WRITE)
 	OTHER(REDUCE_BULK, FORM_BULK, WATCH_ATOMIC)
 	OTHER(TENSOR_LOAD, FORM_TENSOR, WATCH_ATOMIC)
+	OTHER(TRY_CANCEL, FORM_ANSWER, WATCH_WRITE)
 	OTHER(ST_ZEROS, FORM_ZEROS, WATCH_WRITE)
 	OTHER(LDMATRIX, FORM_ROWS, WATCH_READ)
 	OTHER(STMATRIX, FORM_ROWS, WATCH_WRITE)
@@ -367,6 +369,15 @@ static void watch_signal(struct scene *s, const struct action *action)
 		s->w, ((const uint64_t *)row_of(s, slot))[s->lane], WATCH_ATOMIC);
 }
 
+/* In other blocks, too, which are not watched together. */
+static void watch_answer(struct scene *s)
+{
+	watch_access(s, ((const uint64_t *)row_of(s, s->ip->a))[s->lane], 16, WATCH_WRITE,
+		NULL);
+	softgpu_watch_order(
+		s->w, ((const uint64_t *)row_of(s, s->ip->b))[s->lane], WATCH_ATOMIC);
+}
+
 static void watch_zeros(struct scene *s)
 {
 	uint64_t size = ((const uint64_t *)row_of(s, s->ip->b))[s->lane];
@@ -426,6 +437,9 @@ static void watch_lane(struct scene *s, const struct action *action)
 		break;
 	case FORM_TENSOR:
 		watch_signal(s, action);
+		break;
+	case FORM_ANSWER:
+		watch_answer(s);
 		break;
 	case FORM_ZEROS:
 		watch_zeros(s);

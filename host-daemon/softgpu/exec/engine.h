@@ -228,6 +228,9 @@ struct softgpu_hooks {
 	/* Sets the condition of a graph. Return: whether there is such a condition. */
 	bool (*set_condition)(void *conditions, uint64_t handle, uint32_t value);
 	void *conditions;
+	/* Takes a block that has not begun, or a cluster, out of the launch: it never
+	 * runs. Return: whether there was one; its number in *numberp. */
+	bool (*take_block)(const struct softgpu_launch *launch, uint64_t *numberp);
 	/* Carries out a call of the device runtime. Return: a code of exec/service.h. */
 	int (*serve)(
 		const struct softgpu_launch *launch, struct softgpu_request *request);

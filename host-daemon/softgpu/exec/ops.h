@@ -333,6 +333,7 @@
 	X(TENSOR_LOAD, "-xxxw-")    /* tensor.c; b: map, c: barrier, e: blocks */        \
 	X(TENSOR_STORE, "-xx---")   /* b: map */                                         \
 	X(TENSOR_REPLACE, "-xx---") /* off: enum ptx_field, the number above */          \
+	X(TRY_CANCEL, "-xx---") /* cancel.c; b: barrier; imm: for all of the cluster */  \
 	X(MBARRIER_INIT, "-xw---")                                                       \
 	X(MBARRIER_INVAL, "-xw---") /* b: any */                                         \
 	X(MBARRIER_EXPECT, "-xw---")                                                     \

@@ -70,6 +70,7 @@ struct box {
 	bool is_store;
 	int64_t at[RANK_MAX];
 	int64_t offsets[SOFTGPU_TENSOR_OFFSETS_MAX];
+	uint32_t halo; /* pixels of a wide walk after its own */
 	int64_t sizes[RANK_MAX];
 	uint32_t n_units;  /* of a row */
 	uint32_t group;	   /* units that stay together */
@@ -117,7 +118,7 @@ static bool is_swizzle_legal(const struct softgpu_tensor_map *map, uint32_t row_
 /* What the API checks when it encodes a map, as far as the copy relies on it. */
 static bool is_map_legal(const struct softgpu_tensor_map *map, uint32_t rank)
 {
-	if (map->kind > SOFTGPU_TENSOR_IM2COL || map->rank != rank ||
+	if (map->kind > SOFTGPU_TENSOR_IM2COL_WIDE || map->rank != rank ||
 		map->type >= _SOFTGPU_TENSOR_TYPE_N ||
 		map->interleave > SOFTGPU_INTERLEAVE_MAX || map->fills_nan > 1 ||
 		map->address % ADDRESS_ALIGN)
@@ -133,6 +134,15 @@ static bool is_map_legal(const struct softgpu_tensor_map *map, uint32_t rank)
 static uint32_t box_count(const struct box *b, uint32_t i)
 {
 	return ((uint32_t)b->map.box_last[i] + b->map.steps[i]) / b->map.steps[i];
+}
+
+/* The walk along W alone. PTX demands a swizzle, and not the one that flips. */
+static bool is_wide_legal(const struct softgpu_tensor_map *map)
+{
+	return map->kind == SOFTGPU_TENSOR_IM2COL_WIDE && map->rank >= 3 &&
+	       map->n_pixels && !map->mode && !map->interleave &&
+	       map->swizzle != SOFTGPU_SWIZZLE_NONE &&
+	       map->swizzle != SOFTGPU_SWIZZLE_ATOM_32_FLIP_8;
 }
 
 /* The rows of each mode; a mode that the map is not for has none. */
@@ -151,6 +161,8 @@ static uint64_t count_rows(const struct box *b, unsigned int mode)
 				       !map->box_last[1]
 			       ? 4
 			       : 0;
+	case PTX_TENSOR_IM2COL_W:
+		return is_wide_legal(map) ? map->n_pixels + (uint64_t)b->halo : 0;
 	default:
 		return map->kind == SOFTGPU_TENSOR_IM2COL && !map->interleave
 			       ? map->n_pixels
@@ -186,6 +198,19 @@ static bool measure(struct box *b, unsigned int mode)
 	       b->n_rows * b->row_size <= SOFTGPU_SHARED_MAX;
 }
 
+static void find_offsets(
+	const struct warp *w, uint32_t lane, unsigned int mode, struct box *b)
+{
+	const uint32_t(*rows)[LANES] = w->block->matrix + TENSOR_COORDINATES;
+
+	if (mode == PTX_TENSOR_IM2COL_W) {
+		b->halo = rows[0][lane] & 0xffff;
+		b->offsets[0] = rows[1][lane] & 0xffff;
+	}
+	for (uint32_t i = 0; mode == PTX_TENSOR_IM2COL && i + 2 < b->map.rank; i++)
+		b->offsets[i] = rows[i][lane] & 0xffff;
+}
+
 /* Makes the box of a lane. Return: false with a fault. */
 static bool find_box(struct warp *w, const struct insn *ip, uint32_t lane,
 	uint64_t map_at, bool is_store, struct box *b, struct fault *fault)
@@ -202,6 +227,7 @@ static bool find_box(struct warp *w, const struct insn *ip, uint32_t lane,
 		return !bad_map(fault, map_at,
 			"a tensor map that is illegal, or of another rank");
 	b->layout = &layouts[b->map.type];
+	find_offsets(w, lane, mode, b);
 	if (!measure(b, mode))
 		return !bad_map(fault, map_at,
 			"a tensor map that is for another mode, or too large a box");
@@ -211,9 +237,6 @@ static bool find_box(struct warp *w, const struct insn *ip, uint32_t lane,
 			"a reduction that the elements of the tensor do not have");
 	for (uint32_t i = 0; i < RANK_MAX; i++)
 		b->at[i] = (int32_t)rows[i][lane];
-	if (mode == PTX_TENSOR_IM2COL)
-		for (uint32_t i = 0; i + 2 < rank; i++)
-			b->offsets[i] = rows[TENSOR_COORDINATES + i][lane] & 0xffff;
 	for (uint32_t i = 0; i < rank; i++)
 		b->sizes[i] = (int64_t)b->map.last[i] + 1;
 	if (b->at[0] % b->layout->unit_elements || b->sizes[0] % b->layout->unit_elements)
@@ -448,18 +471,16 @@ static bool transfer_list(
 	return true;
 }
 
-/* The next pixel within the corners, then that of the next image. */
-static void next_pixel(const struct box *b, int64_t place[RANK_MAX])
+/* The next pixel within the corners of @n dimensions, then that of the next image. */
+static void next_of_walk(const struct box *b, int64_t place[RANK_MAX], uint32_t n)
 {
-	uint32_t n_spatial = b->map.rank - 2;
-
-	for (uint32_t i = 0; i < n_spatial; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		place[1 + i] += b->map.steps[1 + i];
 		if (place[1 + i] < b->sizes[1 + i] + b->map.upper[i])
 			return;
 		place[1 + i] = b->map.lower[i];
 	}
-	place[1 + n_spatial]++;
+	place[b->map.rank - 1]++;
 }
 
 static bool transfer_pixels(
@@ -474,7 +495,48 @@ static bool transfer_pixels(
 			place[1 + i] += b->offsets[i];
 		if (!transfer_row(w, b, row, place, n, fault))
 			return false;
-		next_pixel(b, base);
+		next_of_walk(b, base, b->map.rank - 2);
+	}
+	return true;
+}
+
+/* Whether a pixel of the walk, which is at @place without its offset, is in the tensor.
+ */
+static bool has_pixel(const struct box *b, const int64_t place[RANK_MAX])
+{
+	bool has =
+		place[1] + b->offsets[0] >= 0 && place[1] + b->offsets[0] < b->sizes[1];
+
+	for (uint32_t i = 2; i < b->map.rank; i++)
+		has &= place[i] >= 0 && place[i] < b->sizes[i];
+	return has;
+}
+
+/*
+ * Along W alone, then in the next image. The halo follows the last pixel. If its row ends
+ * PTX does not say whether the halo goes on beyond that or in the next image: it can only
+ * be of pixels that are in the tensor neither way.
+ */
+static bool transfer_wide(
+	const struct warp *w, const struct box *b, struct row *row, struct fault *fault)
+{
+	int64_t walk[RANK_MAX], on[RANK_MAX], place[RANK_MAX];
+
+	memcpy(walk, b->at, sizeof(walk));
+	memcpy(on, b->at, sizeof(on));
+	for (uint64_t n = 0; n < b->n_rows; n++) {
+		if (n < b->map.n_pixels)
+			memcpy(on, walk, sizeof(on));
+		else
+			on[1] += b->map.steps[1];
+		if (on[1] != walk[1] && (has_pixel(b, on) || has_pixel(b, walk)))
+			return !bad_map(fault, b->map.address,
+				"a halo beyond the end of its row");
+		memcpy(place, on, sizeof(place));
+		place[1] += b->offsets[0];
+		if (!transfer_row(w, b, row, place, n, fault))
+			return false;
+		next_of_walk(b, walk, 1);
 	}
 	return true;
 }
@@ -504,6 +566,8 @@ static bool transfer(struct warp *w, const struct insn *ip, uint32_t lane,
 		return transfer_tile(w, b, &row, fault);
 	case PTX_TENSOR_GATHER4:
 		return transfer_list(w, b, &row, fault);
+	case PTX_TENSOR_IM2COL_W:
+		return transfer_wide(w, b, &row, fault);
 	default:
 		return transfer_pixels(w, b, &row, fault);
 	}

@@ -197,6 +197,9 @@ int translate_async(struct lowering *l)
 	case PTX_OP_TENSORMAP_CP_FENCEPROXY:
 	case PTX_OP_TENSORMAP_REPLACE:
 		return translate_bulk(l);
+	case PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL:
+	case PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL:
+		return translate_cancel(l);
 	case PTX_OP_CP_ASYNC_MBARRIER:
 		return arrive_for_copies(l);
 	case PTX_OP_MBARRIER_ARRIVE:

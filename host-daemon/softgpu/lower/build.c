@@ -23,15 +23,34 @@ int lower_fail(struct lowering *l, int code, const char *format, ...)
 	return code;
 }
 
+/* Returns: why the device cannot have an instruction, or NULL. */
+static const char *reason_of(const char *name)
+{
+	static const struct {
+		const char *beginning;
+		const char *reason;
+	} rows[] = {
+		{ "multimem.", "the device has no multicast objects" },
+		{ "tcgen05.", LOWER_FOR_TENSOR_MEMORY },
+		{ "wgmma.", "PTX has it for sm_90a alone" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strncmp(name, rows[i].beginning, strlen(rows[i].beginning)))
+			return rows[i].reason;
+	return NULL;
+}
+
 int lower_unsupported(struct lowering *l)
 {
 	const char *name = ptx_instr_name(l->frame->body, l->instr);
+	const char *reason = reason_of(name);
 
+	if (reason)
+		return lower_refuse(l, reason);
 	return lower_fail(l, SOFTGPU_ERROR_NOT_SUPPORTED,
-		"%.80s, line %u: instruction %.80s is not supported%s",
-		l->frame->ptx->name, l->instr->line, name,
-		strncmp(name, "multimem.", 9) ? ""
-					      : ": the device has no multicast objects");
+		"%.80s, line %u: instruction %.80s is not supported", l->frame->ptx->name,
+		l->instr->line, name);
 }
 
 int lower_refuse(struct lowering *l, const char *reason)

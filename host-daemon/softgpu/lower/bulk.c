@@ -193,6 +193,24 @@ static unsigned int mode_of(const struct ptx_instr *in)
 	return in->geometry ? in->geometry : PTX_TENSOR_TILE;
 }
 
+static bool has_offsets(const struct ptx_instr *in)
+{
+	return mode_of(in) == PTX_TENSOR_IM2COL || mode_of(in) == PTX_TENSOR_IM2COL_W;
+}
+
+/* Modes that PTX has for processors with tensor memory alone, of all these modes only
+ * they may write to other blocks. */
+static bool is_for_others(const struct ptx_instr *in)
+{
+	switch (mode_of(in)) {
+	case PTX_TENSOR_GATHER4:
+	case PTX_TENSOR_IM2COL_W:
+		return in->spaces[0] == PTX_SPACE_SHARED_CLUSTER;
+	default:
+		return mode_of(in) >= PTX_TENSOR_IM2COL_W_128;
+	}
+}
+
 /* Coordinates in operand @i, offsets in operand @k. */
 static int put_place(struct lowering *l, unsigned int i, unsigned int k)
 {
@@ -204,10 +222,13 @@ static int put_place(struct lowering *l, unsigned int i, unsigned int k)
 	if (mode == PTX_TENSOR_GATHER4)
 		return rank == 2 ? put(l, i, 0, TENSOR_COORDINATES, PTX_TYPE_S32)
 				 : lower_unsupported(l);
+	/* A halo and an offset, both of the width. */
+	if (mode == PTX_TENSOR_IM2COL_W && n_offsets)
+		n_offsets = 2;
 	if (mode != PTX_TENSOR_TILE && !n_offsets)
 		return lower_unsupported(l);
 	r = put(l, i, 0, rank, PTX_TYPE_S32);
-	if (r || mode != PTX_TENSOR_IM2COL)
+	if (r || !has_offsets(l->instr))
 		return r;
 	if (offsets->kind != PTX_OPERAND_VECTOR)
 		return lower_unsupported(l);
@@ -226,16 +247,15 @@ static uint32_t options_of(const struct ptx_instr *in)
 static int load_tensor(struct lowering *l)
 {
 	const struct ptx_instr *in = l->instr;
-	bool has_offsets = mode_of(in) == PTX_TENSOR_IM2COL;
-	unsigned int i_blocks = has_offsets ? 6 : 5;
+	unsigned int i_blocks = has_offsets(in) ? 6 : 5;
 	uint32_t to, map, barrier, blocks = lower_constant(l, CLASS_32, 0);
 	struct operation *o;
 	int r;
 
+	if (is_for_others(in))
+		return lower_refuse(l, LOWER_FOR_TENSOR_MEMORY);
 	if (in->mode != PTX_MODE_ASYNC_COMPLETE_TX || in->spaces[1] != PTX_SPACE_GLOBAL ||
 		mode_of(in) == PTX_TENSOR_IM2COL_NO_OFFS ||
-		(mode_of(in) == PTX_TENSOR_GATHER4 &&
-			in->spaces[0] != PTX_SPACE_SHARED) ||
 		l->operands[1].kind != PTX_OPERAND_NONE || !lower_has_operand(l, 4))
 		return lower_unsupported(l);
 	if (in->flags & PTX_FLAG_MULTICAST) {
@@ -267,6 +287,8 @@ static int store_tensor(struct lowering *l)
 	struct operation *o;
 	int r;
 
+	if (is_for_others(in))
+		return lower_refuse(l, LOWER_FOR_TENSOR_MEMORY);
 	if (in->mode != PTX_MODE_ASYNC_BULK_GROUP || in->spaces[0] != PTX_SPACE_GLOBAL ||
 		in->spaces[1] != PTX_SPACE_SHARED || in->flags & PTX_FLAG_MULTICAST ||
 		(mode_of(in) != PTX_TENSOR_TILE &&

@@ -312,6 +312,7 @@ __attribute__((__format__(__printf__, 3, 4))) int lower_fail(
 	struct lowering *l, int code, const char *format, ...);
 int lower_unsupported(struct lowering *l);
 int lower_refuse(struct lowering *l, const char *reason);
+#define LOWER_FOR_TENSOR_MEMORY "PTX has it for sm_100a, sm_103a and sm_110a alone"
 int lower_reserve(void *arrayp, uint32_t *capacityp, uint32_t need, size_t size);
 
 enum value_class lower_class_of(unsigned int type);
@@ -384,6 +385,9 @@ int lower_complete(struct lowering *l, unsigned int i, uint32_t size);
 
 /* bulk.c */
 int translate_bulk(struct lowering *l);
+
+/* cancel.c */
+int translate_cancel(struct lowering *l);
 
 /* wide.c: operands of 128 bits, in halves */
 bool lower_is_wide(const struct lowering *l);

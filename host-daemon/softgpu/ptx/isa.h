@@ -84,6 +84,10 @@ enum ptx_family {
 	X(BRKPT, "brkpt", "", CONTROL) \
 	X(BRX, "brx", "sb", CONTROL) /* index, table */ \
 	X(CALL, "call", "call", CALL) /* see struct ptx_instr */ \
+	X(CLUSTERLAUNCHCONTROL_QUERY_CANCEL, "clusterlaunchcontrol.query_cancel", "Ds", \
+		ASYNC) \
+	X(CLUSTERLAUNCHCONTROL_TRY_CANCEL, "clusterlaunchcontrol.try_cancel", "aa", \
+		ASYNC) /* answer, barrier */ \
 	X(CLZ, "clz", "ds", INTEGER) \
 	X(CNOT, "cnot", "ds", INTEGER) \
 	X(COPYSIGN, "copysign", "dss", REAL) \
@@ -585,6 +589,20 @@ enum ptx_tensor {
 	PTX_TENSOR_GATHER4,
 	PTX_TENSOR_IM2COL,
 	PTX_TENSOR_IM2COL_NO_OFFS,
+	PTX_TENSOR_IM2COL_W,
+	PTX_TENSOR_IM2COL_W_128, /* this and the next one: of other devices */
+	PTX_TENSOR_SCATTER4,
+};
+
+/* Of clusterlaunchcontrol, in the field of enum ptx_query. */
+enum ptx_cancel {
+	PTX_CANCEL_NONE,
+	PTX_CANCEL_ALL_BLOCKS, /* the answer is for all of the cluster */
+	PTX_CANCEL_IS_CANCELED,
+	PTX_CANCEL_FIRST, /* from here on: coordinates of the first block */
+	PTX_CANCEL_FIRST_X,
+	PTX_CANCEL_FIRST_Y,
+	PTX_CANCEL_FIRST_Z,
 };
 
 /* What of a map tensormap.replace sets, in the field of enum ptx_query. */

@@ -69,6 +69,7 @@ enum group {
 	G_DIM,	   /* of tensors, in the field of .v2 and .v4 */
 	G_TENSOR,  /* how they are accessed, in the field of textures' */
 	G_FIELD,   /* of maps of tensors, in the field of queries */
+	G_CANCEL,  /* of clusterlaunchcontrol, in that field, too */
 	G_COUNT,   /* of matrices, in the field of .v2 and .v4 */
 	G_BOUNDS,  /* of surfaces, in the field of .clamp and .wrap */
 	G_CACHE,   /* cache modifiers: dropped */
@@ -197,6 +198,10 @@ static const struct modifier modifiers[] = {
 	{ "full", G_APPROX, PTX_APPROX_FULL },
 	{ "g", G_TLD4, PTX_MODE_TLD4_G },
 	{ "ge", G_CMP, PTX_CMP_GE },
+	{ "get_first_ctaid", G_CANCEL, PTX_CANCEL_FIRST },
+	{ "get_first_ctaid::x", G_CANCEL, PTX_CANCEL_FIRST_X },
+	{ "get_first_ctaid::y", G_CANCEL, PTX_CANCEL_FIRST_Y },
+	{ "get_first_ctaid::z", G_CANCEL, PTX_CANCEL_FIRST_Z },
 	{ "geu", G_CMP, PTX_CMP_GEU },
 	{ "gl", G_SCOPE, PTX_SCOPE_GPU },
 	{ "global", G_SPACE, PTX_SPACE_GLOBAL },
@@ -214,10 +219,13 @@ static const struct modifier modifiers[] = {
 	{ "idx", G_IGNORED, 0 },
 	{ "idx", G_SHFL, PTX_MODE_SHFL_IDX },
 	{ "im2col", G_TENSOR, PTX_TENSOR_IM2COL },
+	{ "im2col::w", G_TENSOR, PTX_TENSOR_IM2COL_W },
+	{ "im2col::w::128", G_TENSOR, PTX_TENSOR_IM2COL_W_128 },
 	{ "im2col_no_offs", G_TENSOR, PTX_TENSOR_IM2COL_NO_OFFS },
 	{ "inc", G_ATOM, PTX_ATOM_INC },
 	{ "infinite", G_TESTP, PTX_MODE_TESTP_INFINITE },
 	{ "interleave_layout", G_FIELD, PTX_FIELD_INTERLEAVE },
+	{ "is_canceled", G_CANCEL, PTX_CANCEL_IS_CANCELED },
 	{ "l", G_SHF, PTX_MODE_SHF_L },
 	{ "launch_dependents", G_IGNORED, 0 },
 	{ "le", G_CMP, PTX_CMP_LE },
@@ -258,6 +266,7 @@ static const struct modifier modifiers[] = {
 	{ "mmio", G_SEM, PTX_SEM_MMIO },
 	{ "mmio", G_ORDER, 0 },
 	{ "multicast::cluster", G_MULTICAST, PTX_FLAG_MULTICAST },
+	{ "multicast::cluster::all", G_CANCEL, PTX_CANCEL_ALL_BLOCKS },
 	{ "nan", G_CMP, PTX_CMP_NAN },
 	{ "nc", G_NC, PTX_FLAG_NC },
 	{ "ne", G_CMP, PTX_CMP_NE },
@@ -340,6 +349,7 @@ static const struct modifier modifiers[] = {
 	{ "tf32", G_TYPE, PTX_TYPE_TF32 },
 	{ "tile", G_TENSOR, PTX_TENSOR_TILE },
 	{ "tile::gather4", G_TENSOR, PTX_TENSOR_GATHER4 },
+	{ "tile::scatter4", G_TENSOR, PTX_TENSOR_SCATTER4 },
 	{ "to", G_TO, PTX_FLAG_TO },
 	{ "trans", G_TRANS, PTX_FLAG_TRANS },
 	{ "trap", G_BOUNDS, PTX_WRAP_TRAP },
@@ -398,6 +408,7 @@ static const uint8_t group_fields[_G_N] = {
 	[G_DIM] = offsetof(struct ptx_instr, vector),
 	[G_TENSOR] = offsetof(struct ptx_instr, geometry),
 	[G_FIELD] = offsetof(struct ptx_instr, query),
+	[G_CANCEL] = offsetof(struct ptx_instr, query),
 	[G_BAR... G_ASYNC] = offsetof(struct ptx_instr, mode),
 };
 
@@ -428,6 +439,10 @@ static const struct {
 	[PTX_OP_BRKPT] = { 0, 0, 0 },
 	[PTX_OP_BRX] = { M(G_UNI) | M(G_IGNORED), 0, 0 },
 	[PTX_OP_CALL] = { M(G_UNI), 0, 0 },
+	[PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL] = { M(G_CANCEL) | M(G_VECTOR), 2, 2 },
+	[PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL] = { M(G_SPACE) | M(G_ASYNC) |
+							     M(G_CANCEL) | M(G_IGNORED),
+		1, 1 },
 	[PTX_OP_CLZ] = { 0, 1, 1 },
 	[PTX_OP_CNOT] = { 0, 1, 1 },
 	[PTX_OP_COPYSIGN] = { 0, 1, 1 },

@@ -10,9 +10,7 @@
 struct sched_children *sched_children_get(const struct softgpu_launch *launch,
 	size_t owned_size, void (*release)(void *owned))
 {
-	struct sched_grid *grid =
-		(struct sched_grid *)((char *)launch -
-				      offsetof(struct sched_grid, launch));
+	struct sched_grid *grid = sched_grid_of(launch);
 	struct sched_op *parent = grid->task.op;
 	struct sched *sched = parent->stream->context->sched;
 	struct sched_children *children;

@@ -144,6 +144,18 @@ void sched_grid_fail(struct sched_op *op, const struct softgpu_fault *fault)
 	sched_context_set_fault(context, fault->code);
 }
 
+/* The threads that begin blocks find none left then. All blocks of a cooperative grid
+ * have begun. */
+bool sched_grid_take_block(const struct softgpu_launch *launch, uint64_t *numberp)
+{
+	struct sched_grid *grid = sched_grid_of(launch);
+
+	if (grid->is_cooperative)
+		return false;
+	*numberp = __atomic_fetch_add(&grid->next, 1, __ATOMIC_RELAXED);
+	return *numberp < grid->n_blocks;
+}
+
 /* By a thread that is at work on it. */
 void sched_grid_unlist(struct sched *sched, struct sched_op *op)
 {

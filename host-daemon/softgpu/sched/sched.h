@@ -580,6 +580,16 @@ void sched_grid_unlist(struct sched *sched, struct sched_op *op);
 /* With the lock: the context's kernels end by this. */
 void sched_grid_fail(struct sched_op *op, const struct softgpu_fault *fault);
 
+/* For a running block of the launch: another one shall not run. As in softgpu_hooks. */
+bool sched_grid_take_block(const struct softgpu_launch *launch, uint64_t *numberp);
+
+/* The grid whose launch that is. */
+static inline struct sched_grid *sched_grid_of(const struct softgpu_launch *launch)
+{
+	return (struct sched_grid *)((char *)launch -
+				     offsetof(struct sched_grid, launch));
+}
+
 /* With the lock: whether there is a task that a kernel thread may take. */
 bool sched_task_is_there(const struct sched_worker *worker);
 
