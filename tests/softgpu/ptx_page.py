@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of PTX instructions that softgpu runs: decodes each form of a list.
 
-    ptx_page.py INFO FORMS OUTPUT
-    ptx_page.py --check INFO FORMS ISA
+    ptx_page.py INFO FORMS INVENTORY OUTPUT
+    ptx_page.py --check INFO FORMS INVENTORY ISA
 
 INFO is vgpu-softgpu-info, ISA the source that has all opcodes. A form that is decoded
 although the list has it as refused, or the reverse, is an error of the list, and so is an
-opcode without a form.
+opcode without a form, or an operation of the inventory.
 """
 
 import json
@@ -27,10 +27,18 @@ HEADER = """.version 9.0
 .global .samplerref SA;
 .global .surfref SX;
 .func f() { ret; }
+.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.extern .func (.param .b64 r) malloc(.param .b64 a);
+.extern .func free(.param .b64 a);
+.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d,
+.param .b64 e);
 """
 KERNEL = """.visible .entry k{number}(.param .u64 pa) {{
-.reg .pred %p<5>; .reg .b16 %h<9>; .reg .b32 %r<10>; .reg .b64 %d<10>; .reg .b128 %q<4>;
+.reg .pred %p<5>; .reg .b8 %b<4>;
+.reg .b16 %h<9>; .reg .b32 %r<10>; .reg .b64 %d<10>; .reg .b128 %q<4>;
 .local .align 16 .b8 lo[64];
+.param .b32 r4; .param .b64 r8; .param .b32 a4;
+.param .b64 a8; .param .b64 b8; .param .b64 c8; .param .b64 d8;
 P: .callprototype _ ();
 T: .branchtargets L;
 ld.param.u64 %d9, [pa];
@@ -38,6 +46,11 @@ ld.param.u64 %d9, [pa];
 L: ret;
 }}
 """
+# Words that an operation of the inventory may leave out.
+SPACES = {"global", "shared", "local", "const", "param", "shared::cta", "shared::cluster"}
+HINTS = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified"}
+SCOPES = {"cta", "cluster", "gpu", "sys", "gl"}
+SCOPED = {"ld", "st", "atom", "red", "fence", "mbarrier", "membar"}
 INTRODUCTION = """# PTX instructions on softgpu
 
 Each form of [ptx-forms.txt](../tests/softgpu/ptx-forms.txt) is decoded when this page is built;
@@ -94,6 +107,37 @@ def decode(info, forms):
             for kernel in ptx["kernels"]]
 
 
+def read_inventory(path):
+    """Lists (group, operation)."""
+    group, operations = None, []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("= "):
+            group = line[2:]
+        elif not line.startswith("#"):
+            operations += [(group, operation) for operation in line.split()]
+    return operations
+
+
+def names_of(form):
+    """The operations for which a form stands, as the inventory has them."""
+    opcode, *words = form.split()[0].split(".")
+    words = [word for word in words
+             if word not in HINTS and not word.startswith(("L1::", "L2::"))]
+    scopes = SCOPES if opcode in SCOPED else set()
+    for left_out in set(), SPACES, scopes, SPACES | scopes:
+        yield ".".join([opcode] + [word for word in words if word not in left_out])
+    yield from re.findall(r"%[a-z]\w*(?:\.[xyz])?", form)
+    if opcode == "call":
+        yield from (f"{name}()" for name in re.findall(r"\b([a-z_]{4,})\b", form))
+
+
+def not_run(operations, forms, reasons):
+    """Operations of the inventory that no form stands for which runs."""
+    names = {name for (_, _, form), reason in zip(forms, reasons) if not reason
+             for name in names_of(form)}
+    return [operation for _, operation in operations if operation not in names]
+
+
 def check(forms, reasons, opcodes):
     """Sentences for what the list has wrong."""
     for (_, refused, form), reason in zip(forms, reasons):
@@ -108,6 +152,19 @@ def check(forms, reasons, opcodes):
 
 def opcode_of(form):
     return re.match(r"[a-z0-9_]+", form)[0]
+
+
+def print_inventory(operations, lacks, out):
+    print(f"\n## Operations of real programs\n\n"
+          f"[Operations](../tests/softgpu/ptx-inventory.txt) with the opcodes, types and modifiers "
+          f"of what nvcc\nmakes of NVIDIA's samples and of ggml, and of what gcc and clang emit: "
+          f"{len(operations)}, of which\n{len(operations) - len(lacks)} run.\n\n"
+          "| group | operations | run | do not run |\n|---|---|---|---|", file=out)
+    for group in dict.fromkeys(group for group, _ in operations):
+        mine = [operation for of, operation in operations if of == group]
+        missing = [f"`{operation}`" for operation in mine if operation in lacks]
+        print(f"| {group} | {len(mine)} | {len(mine) - len(missing)} | {', '.join(missing)} |",
+              file=out)
 
 
 def print_page(forms, reasons, out):
@@ -127,18 +184,24 @@ def print_page(forms, reasons, out):
 
 def main():
     is_check = sys.argv[1] == "--check"
-    info, forms_path, *rest = sys.argv[1 + is_check:]
+    info, forms_path, inventory_path, *rest = sys.argv[1 + is_check:]
     forms = read_forms(Path(forms_path))
+    operations = read_inventory(Path(inventory_path))
     reasons = decode(info, forms)
+    lacks = not_run(operations, forms, reasons)
     if not is_check:
         with open(rest[0], "w", encoding="utf-8") as out:
             print_page(forms, reasons, out)
+            print_inventory(operations, lacks, out)
         return
     opcodes = re.findall(r'^\tX\([A-Z0-9_]+, "([a-z0-9_.:]+)", "', Path(rest[0]).read_text(
         encoding="utf-8"), re.M)
     assert len(opcodes) > 100, f"only {len(opcodes)} opcodes in {rest[0]}"
+    assert len(operations) > 466, f"only {len(operations)} operations in {inventory_path}"
     wrong = list(check(forms, reasons, opcodes))
-    print("\n".join(wrong) or f"{len(forms)} forms, {len(opcodes)} opcodes")
+    wrong += [f"{operation}: no form of that operation runs" for operation in lacks]
+    print("\n".join(wrong) or f"{len(forms)} forms, {len(opcodes)} opcodes, "
+          f"{len(operations)} operations")
     sys.exit(bool(wrong))
 
 
