@@ -109,6 +109,17 @@ HANDLER(MBARRIER_PENDING)
  * Copies
  */
 
+/* Of copies there is nothing to wait for; who is watched shall do it all the same. */
+HANDLER(COPIES_WAIT)
+{
+	return ip + 1;
+}
+
+HANDLER(COPIES_SIGNAL)
+{
+	return ip + 1;
+}
+
 HANDLER(CP_ASYNC)
 {
 	const uint64_t *address = REG(uint64_t, ip->a), *from = REG(uint64_t, ip->b);

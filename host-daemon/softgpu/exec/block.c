@@ -52,6 +52,7 @@ struct softgpu_scratch {
 	struct cluster cluster;
 	uint32_t n_rooms;
 	struct room *rooms[SOFTGPU_CLUSTER_MAX];
+	struct watch_clocks *clocks; /* or NULL */
 };
 
 /* Return: 0, or no memory: then there are fewer. */
@@ -87,7 +88,7 @@ void softgpu_scratch_move(struct softgpu_scratch *scratch, uint32_t smid)
 
 size_t softgpu_scratch_size(const struct softgpu_scratch *scratch)
 {
-	size_t size = sizeof(*scratch);
+	size_t size = sizeof(*scratch) + softgpu_clocks_size(scratch->clocks);
 
 	for (uint32_t i = 0; i < scratch->n_rooms; i++) {
 		const struct room *room = scratch->rooms[i];
@@ -117,6 +118,7 @@ struct softgpu_scratch *softgpu_scratch_free(struct softgpu_scratch *scratch)
 		return NULL;
 	while (scratch->n_rooms)
 		room_free(scratch->rooms[--scratch->n_rooms]);
+	softgpu_clocks_free(scratch->clocks);
 	free(scratch);
 	return NULL;
 }
@@ -475,8 +477,7 @@ static int prepare_watch(struct room *room, const struct softgpu_launch *launch)
 	int r;
 
 	block->watch = NULL;
-	/* In a cluster other blocks order a block's accesses, and write its memory. */
-	if (!launch->checks || !launch->kernel->reported || cluster_size(launch) > 1)
+	if (!launch->checks || !launch->kernel->reported)
 		return SOFTGPU_SUCCESS;
 	r = softgpu_watch_prepare(&room->watch, launch, size);
 	if (!r)
@@ -599,8 +600,6 @@ static int begin(struct softgpu_scratch *scratch, struct room *room,
 	block->n_dead = block->n_warps * LANES - block->n_threads;
 	block->next_warp = 0;
 	memset(block->barriers, 0, sizeof(block->barriers));
-	if (block->watch)
-		softgpu_watch_begin(block->watch);
 	for (uint32_t i = 0; i < block->n_warps; i++) {
 		struct warp *w = &block->warps[i];
 		uint32_t n = block->n_threads - w->first_thread;
@@ -610,6 +609,23 @@ static int begin(struct softgpu_scratch *scratch, struct room *room,
 		softgpu_warp_start(w);
 	}
 	return SOFTGPU_SUCCESS;
+}
+
+/* In a cluster other blocks order a block's accesses, and write its memory. */
+static int begin_watch(struct softgpu_scratch *scratch, struct softgpu_fault *faultp)
+{
+	const struct block *block = scratch->cluster.blocks[0];
+	int r;
+
+	if (!block->watch)
+		return SOFTGPU_SUCCESS;
+	r = softgpu_clocks_prepare(
+		&scratch->clocks, scratch->cluster.n_blocks, block->n_warps);
+	if (r)
+		softgpu_report_block(faultp, r, block, "no memory to watch a block");
+	else
+		softgpu_watch_begin(&scratch->cluster, scratch->clocks);
+	return r;
 }
 
 int softgpu_block_begin(struct softgpu_scratch *scratch,
@@ -639,7 +655,7 @@ int softgpu_block_begin(struct softgpu_scratch *scratch,
 			faultp, r, cluster->blocks[0], "no memory to run a cluster");
 	for (uint32_t i = 0; i < n && !r; i++)
 		r = begin(scratch, scratch->rooms[i], launch, faultp);
-	return r;
+	return r ? r : begin_watch(scratch, faultp);
 }
 
 /* Returns: whether the warp has a group that is not waiting for a barrier. */

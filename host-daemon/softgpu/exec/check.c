@@ -29,11 +29,14 @@ enum form {
 	FORM_SHARED,   /* of 32 bits, in shared memory */
 	FORM_ANY,      /* the space is in reserved */
 	FORM_MBARRIER, /* of 64 bits */
+	FORM_COMPLETE, /* MBARRIER_COMPLETE */
 	FORM_ASYNC,    /* CP_ASYNC */
 	FORM_BULK,     /* CP_BULK, REDUCE_BULK */
-	FORM_CAST,     /* CP_BULK_CAST: its barrier is in e */
-	FORM_TENSOR,   /* TENSOR_LOAD: in c */
+	FORM_CAST,     /* CP_BULK_CAST: its barrier is in e, the blocks in f */
+	FORM_TENSOR,   /* TENSOR_LOAD: in c and e */
 	FORM_ANSWER,   /* TRY_CANCEL */
+	FORM_WAIT,     /* COPIES_WAIT */
+	FORM_SIGNAL,   /* COPIES_SIGNAL */
 	FORM_ZEROS,    /* ST_ZEROS */
 	FORM_ROWS,     /* LDMATRIX, STMATRIX */
 	FORM_TALL,     /* LDMATRIX_BYTES: a transposed matrix has 16 rows */
@@ -120,11 +123,13 @@ static const struct action actions[_OP_N] = {
 	OTHER(MBARRIER_INIT, FORM_MBARRIER, WATCH_ORDERED_WRITE)
 	OTHER(MBARRIER_INVAL, FORM_MBARRIER, WATCH_ATOMIC)
 	OTHER(MBARRIER_EXPECT, FORM_MBARRIER, WATCH_ATOMIC)
-	OTHER(MBARRIER_COMPLETE, FORM_MBARRIER, WATCH_ATOMIC)
+	OTHER(MBARRIER_COMPLETE, FORM_COMPLETE, WATCH_ATOMIC)
 	OTHER(MBARRIER_ARRIVE, FORM_MBARRIER, WATCH_ATOMIC)
 	OTHER(MBARRIER_DROP, FORM_MBARRIER, WATCH_ATOMIC)
 	OTHER(MBARRIER_TEST, FORM_MBARRIER, WATCH_ORDERED_READ)
 	OTHER(MBARRIER_PARITY, FORM_MBARRIER, WATCH_ORDERED_READ)
+	OTHER(COPIES_WAIT, FORM_WAIT, WATCH_READ)
+	OTHER(COPIES_SIGNAL, FORM_SIGNAL, WATCH_READ)
 	OTHER(CP_ASYNC, FORM_ASYNC, WATCH_WRITE)
 	OTHER(CP_BULK, FORM_BULK, WATCH_WRITE)
 	OTHER(CP_BULK_MASKED, FORM_BULK, WATCH_WRITE)
@@ -176,27 +181,36 @@ static bool is_new(const struct scene *s, uint8_t bit)
 	return !(__atomic_fetch_or(reported, bit, __ATOMIC_RELAXED) & bit);
 }
 
+/* Blocks are named where there are several. */
 static void describe_other(struct softgpu_fault *finding, const struct scene *s,
 	const struct watch_access *other)
 {
 	const struct block *block = s->w->block;
 	const struct softgpu_kernel *kernel = block->kernel;
 	const uint32_t *dim = block->launch->block;
-	uint32_t thread = WATCH_WARP(other->who) * LANES + WATCH_LANE(other->who);
-	uint32_t line = kernel->lines[WATCH_CODE(other->who)];
+	const struct warp *w =
+		watch_warp(block->cluster, block->watch->clocks, other->agent);
+	uint32_t thread = w->first_thread + other->lane;
+	uint32_t line = kernel->lines[other->code];
 	char place[128];
 
-	softgpu_report_add(finding,
-		"; the earlier access is of thread (%u, %u, %u), line %u",
-		thread % dim[0], thread / dim[0] % dim[1], thread / dim[0] / dim[1],
-		line);
+	softgpu_report_add(finding, "; the earlier access is %s",
+		other->agent & 1 ? "a copy of " : "of ");
+	if (w->block != block)
+		softgpu_report_add(finding, "block (%u, %u, %u), ", w->block->ctaid[0],
+			w->block->ctaid[1], w->block->ctaid[2]);
+	softgpu_report_add(finding, "thread (%u, %u, %u), line %u", thread % dim[0],
+		thread / dim[0] % dim[1], thread / dim[0] / dim[1], line);
 	if (ptx_place_find(kernel->text, line, place, sizeof(place)))
 		softgpu_report_add(finding, ", %s", place);
 }
 
-/* @code decides whether the description says what is at the address. */
+/*
+ * @code: decides whether the description says what is at the address
+ * @block: whose shared memory that is, or NULL
+ */
 static void report(struct scene *s, uint8_t bit, int code, const char *text,
-	uint64_t address, const struct watch_access *other)
+	uint64_t address, const struct block *block, const struct watch_access *other)
 {
 	const struct softgpu_checks *checks = s->w->block->watch->checks;
 	struct softgpu_fault finding;
@@ -209,6 +223,10 @@ static void report(struct scene *s, uint8_t bit, int code, const char *text,
 	w->fault_text = text;
 	if (is_new(s, bit)) {
 		softgpu_report_fault(&finding, w->block, w);
+		if (block && block != w->block)
+			softgpu_report_add(&finding,
+				"; the memory is that of block (%u, %u, %u)",
+				block->ctaid[0], block->ctaid[1], block->ctaid[2]);
 		if (other)
 			describe_other(&finding, s, other);
 		finding.code = SOFTGPU_ERROR_LAUNCH_FAILED;
@@ -225,30 +243,31 @@ static void report(struct scene *s, uint8_t bit, int code, const char *text,
  * Accesses of one lane
  */
 
-static void watch_shared(struct scene *s, const struct watch_what *what)
+static void watch_races(struct scene *s, const struct watch_what *what)
 {
-	struct watch *watch = s->w->block->watch;
 	struct watch_access other;
 	const char *hazard;
 
-	if (what->first > watch->size || what->size > watch->size - what->first)
-		return;
-	if (watch->unwritten) {
-		if (what->kind != WATCH_WRITE && what->kind != WATCH_ORDERED_WRITE &&
-			softgpu_bits_any(watch->unwritten, what->first, what->size))
-			report(s, REPORTED_UNWRITTEN, SOFTGPU_ERROR_LAUNCH_FAILED,
-				"a load of shared memory that nothing has written",
-				what->first, NULL);
-		if (what->kind != WATCH_READ && what->kind != WATCH_ORDERED_READ)
-			softgpu_bits_set(
-				watch->unwritten, what->first, what->size, false);
-	}
-	if (!watch->bytes)
+	if (!what->block->watch->bytes)
 		return;
 	hazard = softgpu_watch_access(s->w, s->ip, s->lane, what, &other);
 	if (hazard)
 		report(s, REPORTED_RACE, SOFTGPU_ERROR_LAUNCH_FAILED, hazard, what->first,
-			&other);
+			what->block, &other);
+}
+
+static void watch_shared(struct scene *s, const struct watch_what *what)
+{
+	uint8_t *unwritten = what->block->watch->unwritten;
+
+	if (unwritten && what->kind != WATCH_WRITE && what->kind != WATCH_ORDERED_WRITE &&
+		softgpu_bits_any(unwritten, what->first, what->size))
+		report(s, REPORTED_UNWRITTEN, SOFTGPU_ERROR_LAUNCH_FAILED,
+			"a load of shared memory that nothing has written", what->first,
+			what->block, NULL);
+	if (unwritten && what->kind != WATCH_READ && what->kind != WATCH_ORDERED_READ)
+		softgpu_bits_set(unwritten, what->first, what->size, false);
+	watch_races(s, what);
 }
 
 static void watch_global(
@@ -264,28 +283,67 @@ static void watch_global(
 	if (kind != WATCH_WRITE && kind != WATCH_ORDERED_WRITE &&
 		softgpu_bits_any(window->unwritten, off, size))
 		report(s, REPORTED_UNWRITTEN, SOFTGPU_ERROR_ILLEGAL_ADDRESS,
-			"a load of memory that nothing has written", address, NULL);
+			"a load of memory that nothing has written", address, NULL, NULL);
 	if (kind != WATCH_READ && kind != WATCH_ORDERED_READ)
 		softgpu_bits_set(window->unwritten, off, size, false);
 }
 
+/* Returns: NULL where not all of it is watched. */
+static const struct block *find_watched(
+	const struct scene *s, uint64_t address, uint32_t size, uint32_t *firstp)
+{
+	const struct block *block = softgpu_watch_find(s->w->block, address, firstp);
+
+	return block && size <= block->watch->size - *firstp ? block : NULL;
+}
+
 /* At a generic address. */
+static void watch_any(struct scene *s, uint64_t address, struct watch_what what)
+{
+	if (!what.size)
+		return;
+	if (address >= SOFTGPU_GLOBAL_LOWEST) {
+		watch_global(s, address, what.size, what.kind);
+		return;
+	}
+	what.block = find_watched(s, address, what.size, &what.first);
+	if (what.block)
+		watch_shared(s, &what);
+}
+
 static void watch_access(struct scene *s, uint64_t address, uint32_t size,
 	enum watch_kind kind, const uint8_t *value)
 {
-	uint64_t off = address - SOFTGPU_GENERIC_SHARED;
-	/* A block that is watched is the only one of its cluster. */
-	struct watch_what what = { .kind = kind,
-		.first = (uint32_t)(off % SOFTGPU_CLUSTER_STRIDE),
-		.size = size,
-		.value = value };
+	watch_any(s, address,
+		(struct watch_what){ .kind = kind, .size = size, .value = value });
+}
 
-	if (!size)
-		return;
-	if (address >= SOFTGPU_GLOBAL_LOWEST)
-		watch_global(s, address, size, kind);
-	else if (off < SOFTGPU_GENERIC_RANGE)
-		watch_shared(s, &what);
+/* The same of a copy that the lane has issued. */
+static void watch_copied(
+	struct scene *s, uint64_t address, uint32_t size, enum watch_kind kind)
+{
+	watch_any(s, address,
+		(struct watch_what){ .kind = kind, .size = size, .is_copy = true });
+}
+
+bool softgpu_check_copy(struct warp *w, const struct insn *ip, uint32_t lane,
+	uint64_t address, uint32_t size, bool writes)
+{
+	struct scene s = { .w = w, .ip = ip, .lane = lane };
+	struct watch_what what = {
+		.kind = writes ? WATCH_WRITE : WATCH_READ, .size = size, .is_copy = true
+	};
+
+	if (!w->block->watch)
+		return true;
+	softgpu_watch_issue(w);
+	what.block = find_watched(&s, address, size, &what.first);
+	/* What of a box is outside of the tensor is not read. */
+	if (what.block && !writes)
+		watch_races(&s, &what);
+	else if (what.block)
+		watch_shared(&s, &what);
+	return !s.is_fatal;
 }
 
 /*
@@ -333,21 +391,45 @@ static void watch_plain(struct scene *s, const struct action *action)
 		softgpu_watch_order(s->w, at, kind);
 }
 
+static uint64_t address_of(const struct scene *s)
+{
+	return generic_address(s->ip, ((const uint64_t *)row_of(s, s->ip->a))[s->lane]);
+}
+
 static void watch_mbarrier(struct scene *s, const struct action *action)
 {
-	uint64_t at =
-		generic_address(s->ip, ((const uint64_t *)row_of(s, s->ip->a))[s->lane]);
+	uint64_t at = address_of(s);
 
 	watch_access(s, at, sizeof(uint64_t), action->kind, NULL);
 	softgpu_watch_order(s->w, at, action->kind);
 }
 
+/* Bytes have come: by a copy, or by a store that the warp itself has made. */
+static void watch_complete(struct scene *s, const struct action *action)
+{
+	if (!(s->ip->reserved & MBARRIER_OF_COPY)) {
+		watch_mbarrier(s, action);
+		return;
+	}
+	watch_copied(s, address_of(s), sizeof(uint64_t), action->kind);
+	softgpu_watch_signal(s->w, address_of(s));
+}
+
+static uint64_t wide_operand(const struct scene *s, uint16_t slot)
+{
+	return ((const uint64_t *)row_of(s, slot))[s->lane];
+}
+
+static uint32_t operand(const struct scene *s, uint16_t slot)
+{
+	return ((const uint32_t *)row_of(s, slot))[s->lane];
+}
+
 static void watch_copy(struct scene *s, const struct action *action)
 {
 	const struct insn *ip = s->ip;
-	uint64_t to = ((const uint64_t *)row_of(s, ip->a))[s->lane];
-	uint64_t from = ((const uint64_t *)row_of(s, ip->b))[s->lane];
-	uint32_t n = ((const uint32_t *)row_of(s, ip->c))[s->lane], size = n;
+	uint64_t to = wide_operand(s, ip->a);
+	uint32_t n = operand(s, ip->c), size = n;
 
 	if (action->form == FORM_ASYNC) {
 		size = (ip->reserved & ACCESS_ALIGN) + 1u;
@@ -356,37 +438,73 @@ static void watch_copy(struct scene *s, const struct action *action)
 	}
 	if (n > SOFTGPU_SHARED_MAX)
 		return;
-	watch_access(s, from, n, WATCH_READ, NULL);
-	watch_access(s, to, size, action->kind, NULL);
+	softgpu_watch_issue(s->w);
+	watch_copied(s, wide_operand(s, ip->b), n, WATCH_READ);
+	watch_copied(s, to, size, action->kind);
 }
 
-/* What a copy of a tensor does in memory, its handler notes. */
-static void watch_signal(struct scene *s, const struct action *action)
+/* The barriers of these blocks learn that the copies are done. */
+static void signal_blocks(struct scene *s, uint64_t barrier, uint32_t blocks)
 {
-	uint16_t slot = action->form == FORM_CAST ? s->ip->e : s->ip->c;
-
-	softgpu_watch_order(
-		s->w, ((const uint64_t *)row_of(s, slot))[s->lane], WATCH_ATOMIC);
+	for (uint32_t rank = 0; rank < SOFTGPU_CLUSTER_MAX; rank++)
+		if (blocks & 1u << rank && is_shared(barrier))
+			softgpu_watch_signal(s->w, shared_of_rank(barrier, rank));
 }
 
-/* In other blocks, too, which are not watched together. */
+/* To the same place of each block. */
+static void watch_cast(
+	struct scene *s, uint64_t to, uint32_t size, uint64_t barrier, uint32_t blocks)
+{
+	for (uint32_t rank = 0; rank < SOFTGPU_CLUSTER_MAX; rank++)
+		if (blocks & 1u << rank && is_shared(to))
+			watch_copied(s, shared_of_rank(to, rank), size, WATCH_WRITE);
+	signal_blocks(s, barrier, blocks);
+}
+
+static void watch_copy_to_blocks(struct scene *s)
+{
+	const struct insn *ip = s->ip;
+	uint32_t n = operand(s, ip->c);
+
+	if (n > SOFTGPU_SHARED_MAX)
+		return;
+	softgpu_watch_issue(s->w);
+	watch_copied(s, wide_operand(s, ip->b), n, WATCH_READ);
+	watch_cast(
+		s, wide_operand(s, ip->a), n, wide_operand(s, ip->e), operand(s, ip->f));
+}
+
+/* After its handler, which notes what a copy of a tensor does in memory. */
+static void watch_tensor(struct scene *s)
+{
+	uint64_t barrier = wide_operand(s, s->ip->c);
+
+	if ((uint32_t)s->ip->off & TENSOR_CAST)
+		signal_blocks(s, barrier, operand(s, s->ip->e));
+	else
+		softgpu_watch_signal(s->w, barrier);
+}
+
 static void watch_answer(struct scene *s)
 {
-	watch_access(s, ((const uint64_t *)row_of(s, s->ip->a))[s->lane], 16, WATCH_WRITE,
-		NULL);
-	softgpu_watch_order(
-		s->w, ((const uint64_t *)row_of(s, s->ip->b))[s->lane], WATCH_ATOMIC);
+	uint64_t to = wide_operand(s, s->ip->a), barrier = wide_operand(s, s->ip->b);
+	uint32_t n = s->w->block->cluster->n_blocks;
+
+	softgpu_watch_issue(s->w);
+	if (s->ip->imm) {
+		watch_cast(s, to, 16, barrier, (1u << n) - 1);
+		return;
+	}
+	watch_copied(s, to, 16, WATCH_WRITE);
+	softgpu_watch_signal(s->w, barrier);
 }
 
 static void watch_zeros(struct scene *s)
 {
-	uint64_t size = ((const uint64_t *)row_of(s, s->ip->b))[s->lane];
+	uint64_t size = wide_operand(s, s->ip->b);
 
 	if (size <= SOFTGPU_SHARED_MAX)
-		watch_access(s,
-			generic_address(
-				s->ip, ((const uint64_t *)row_of(s, s->ip->a))[s->lane]),
-			(uint32_t)size, WATCH_WRITE, NULL);
+		watch_access(s, address_of(s), (uint32_t)size, WATCH_WRITE, NULL);
 }
 
 /* Rows of 16 bytes: the lane has the address of one, or of none. */
@@ -395,10 +513,7 @@ static void watch_row(struct scene *s, const struct action *action)
 	bool is_tall = action->form == FORM_TALL && s->ip->reserved & MATRIX_TRANS;
 
 	if (s->lane < (is_tall ? 16u : 8u) * (s->ip->reserved & MATRIX_COUNT))
-		watch_access(s,
-			generic_address(
-				s->ip, ((const uint64_t *)row_of(s, s->ip->a))[s->lane]),
-			16, action->kind, NULL);
+		watch_access(s, address_of(s), 16, action->kind, NULL);
 }
 
 /* All lines of a matrix, for which the first lane stands. */
@@ -431,12 +546,20 @@ static void watch_lane(struct scene *s, const struct action *action)
 	case FORM_BULK:
 		watch_copy(s, action);
 		break;
+	case FORM_COMPLETE:
+		watch_complete(s, action);
+		break;
 	case FORM_CAST:
-		watch_copy(s, action);
-		watch_signal(s, action);
+		watch_copy_to_blocks(s);
 		break;
 	case FORM_TENSOR:
-		watch_signal(s, action);
+		watch_tensor(s);
+		break;
+	case FORM_WAIT:
+		softgpu_watch_collect(s->w);
+		break;
+	case FORM_SIGNAL:
+		softgpu_watch_signal(s->w, address_of(s));
 		break;
 	case FORM_ANSWER:
 		watch_answer(s);
@@ -489,15 +612,23 @@ static const struct insn *run_checked(
 	const struct action *action = &actions[op];
 	insn_fn fn = w->block->kernel->handlers[op];
 	struct scene s = { .w = w, .ip = ip };
+	const struct insn *next = NULL;
 
 	if (!w->block->watch || !mask)
 		return fn(w, ip, mask);
 	if (action->form == FORM_BARRIER || action->form == FORM_CLUSTER)
 		return run_barrier(&s, action, mask, fn);
+	if (action->form == FORM_TENSOR) {
+		next = fn(w, ip, mask);
+		if (next == LEAVE)
+			return next;
+	}
 	for (s.lane = 0; s.lane < LANES && !s.is_fatal; s.lane++)
 		if (mask & 1u << s.lane)
 			watch_lane(&s, action);
-	return s.is_fatal ? LEAVE : fn(w, ip, mask);
+	if (s.is_fatal)
+		return LEAVE;
+	return next ? next : fn(w, ip, mask);
 }
 
 #define CHECKED(_name, ...)                                                              \

@@ -330,6 +330,8 @@
 	X(CP_BULK_MASKED, "-xxww-") /* e: bytes of each 16 */                            \
 	X(CP_BULK_CAST, "-xxwxw")   /* e: barrier, f: blocks */                          \
 	X(REDUCE_BULK, "-xxw--")    /* off: enum update, enum ptx_atom above */          \
+	X(COPIES_WAIT, "------")    /* where a kernel is watched; async.c */             \
+	X(COPIES_SIGNAL, "-x----")                                                       \
 	X(TENSOR_LOAD, "-xxxw-")    /* tensor.c; b: map, c: barrier, e: blocks */        \
 	X(TENSOR_STORE, "-xx---")   /* b: map */                                         \
 	X(TENSOR_REPLACE, "-xx---") /* off: enum ptx_field, the number above */          \
@@ -667,8 +669,10 @@ enum redux {
 /* reserved of LDS_*, and of STS_*: it has a memory order, as where a thread waits */
 #define ACCESS_POLLS 1u
 
-/* reserved of MBARRIER_TEST and MBARRIER_PARITY: a thread that waits lets others run */
+/* reserved of MBARRIER_TEST and MBARRIER_PARITY: a thread that waits lets others run; of
+ * MBARRIER_COMPLETE: the bytes are those of the copy before */
 #define MBARRIER_YIELDS 1u
+#define MBARRIER_OF_COPY 1u
 
 enum access_space {
 	ACCESS_GENERIC, /* and global: the same addresses */

@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "exec/check.h"
 #include "exec/mbarrier.h"
 #include "exec/tensor-map.h"
 #include "exec/update.h"
@@ -559,8 +560,10 @@ static bool transfer(struct warp *w, const struct insn *ip, uint32_t lane,
 		*fault = (struct fault){ code, shared, fault_sentence(code) };
 		return false;
 	}
-	if (!b->is_store)
-		softgpu_watch_wrote(w->block, shared, size);
+	if (!softgpu_check_copy(w, ip, lane, shared, (uint32_t)size, !b->is_store)) {
+		*fault = (struct fault){ w->fault_code, w->fault_address, w->fault_text };
+		return false;
+	}
 	switch ((uint32_t)ip->off >> TENSOR_MODE_SHIFT & 7) {
 	case PTX_TENSOR_TILE:
 		return transfer_tile(w, b, &row, fault);

@@ -159,7 +159,7 @@ static void release_barrier(struct block *block, unsigned int id)
 {
 	struct barrier *b = &block->barriers[id];
 
-	if (block->watch)
+	if (block->watch && id != CLUSTER_BARRIER)
 		softgpu_watch_open(block, id);
 	for (uint32_t i = 0; i < block->n_warps; i++) {
 		struct warp *w = &block->warps[i];
@@ -235,6 +235,8 @@ static bool settle_cluster(const struct cluster *cluster)
 		if (b->arrived + block->n_dead < block->n_warps * LANES)
 			return false;
 	}
+	if (in_use && cluster->blocks[0]->watch)
+		softgpu_watch_open_cluster(cluster);
 	for (uint32_t i = 0; i < cluster->n_blocks && in_use; i++)
 		release_barrier(cluster->blocks[i], CLUSTER_BARRIER);
 	return in_use;

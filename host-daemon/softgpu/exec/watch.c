@@ -11,24 +11,49 @@
 
 #include "exec/watch.h"
 
-#define CLOCK_LIMIT (1u << 31)
+/* Clocks begin anew beyond this, and stop at the end, which hides hazards and makes none
+ * up. */
+#define CLOCK_LIMIT (1u << (WATCH_CLOCK_BITS - 1))
+#define CLOCK_END ((1u << WATCH_CLOCK_BITS) - 1)
 
-_Static_assert(WARPS_MAX == 32 && LANES == 32, "five bits each in struct watch_access");
+_Static_assert(2 * SOFTGPU_CLUSTER_MAX * WARPS_MAX == 1 << 10 && LANES == 32,
+	"ten bits and five in struct watch_access");
 
-/* Up to which number accesses of all warps happen before, together with another. */
-static void join(uint32_t to[WARPS_MAX], const uint32_t from[WARPS_MAX])
+static uint32_t *row_of(const struct watch_clocks *clocks, uint32_t *rows, size_t i)
 {
-	for (unsigned int i = 0; i < WARPS_MAX; i++)
+	return rows + i * clocks->n_agents;
+}
+
+static uint32_t *seen_by(const struct watch_clocks *clocks, uint32_t agent)
+{
+	return row_of(clocks, clocks->seen, agent);
+}
+
+/* Barriers of the cluster's are one, that of its first block. */
+static uint32_t *row_of_barrier(
+	const struct block *block, uint32_t *rows, unsigned int id)
+{
+	uint32_t rank = id == CLUSTER_BARRIER ? 0 : block->rank;
+
+	return row_of(block->watch->clocks, rows, rank * (BARRIERS + 1) + id);
+}
+
+/* Up to which number accesses of all agents happen before, together with another. */
+static void join(const struct watch_clocks *clocks, uint32_t *to, const uint32_t *from)
+{
+	for (uint32_t i = 0; i < clocks->n_agents; i++)
 		to[i] = from[i] > to[i] ? from[i] : to[i];
 }
 
-/* What the warp does from now on is not known to the others. */
-static void advance(struct watch *watch, uint32_t index)
+/* What the agent does from now on is not known to the others. */
+static void advance(struct watch_clocks *clocks, uint32_t agent)
 {
-	uint32_t *clock = &watch->seen[index][index];
+	uint32_t *clock = &seen_by(clocks, agent)[agent];
 
-	if (++*clock > watch->clock_max)
-		watch->clock_max = *clock;
+	if (*clock < CLOCK_END)
+		++*clock;
+	if (*clock > clocks->clock_max)
+		clocks->clock_max = *clock;
 }
 
 static int allocate(struct watch *watch, unsigned int kinds, uint32_t size)
@@ -100,26 +125,87 @@ size_t softgpu_watch_size(const struct watch *watch)
 	return sizeof(*watch) + each * watch->n_bytes;
 }
 
-void softgpu_watch_begin(struct watch *watch)
-{
-	uint32_t start = watch->clock_max;
+/*
+ * Clocks
+ */
 
-	if (start >= CLOCK_LIMIT) {
-		if (watch->bytes)
-			memset(watch->bytes, 0, watch->n_bytes * sizeof(*watch->bytes));
-		start = 0;
+int softgpu_clocks_prepare(
+	struct watch_clocks **clocksp, uint32_t n_blocks, uint32_t n_warps)
+{
+	uint32_t n_agents = 2 * n_blocks * n_warps;
+	size_t n_barriers = (size_t)n_blocks * (BARRIERS + 1);
+	struct watch_clocks *clocks = *clocksp;
+
+	if (clocks && clocks->n_agents == n_agents && clocks->n_warps == n_warps)
+		return SOFTGPU_SUCCESS;
+	clocks = calloc(1, sizeof(*clocks));
+	if (!clocks)
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	clocks->n_rows = n_agents + WATCH_PLACES + 2 * n_barriers;
+	clocks->seen = calloc(clocks->n_rows * n_agents, sizeof(*clocks->seen));
+	if (!clocks->seen) {
+		free(clocks);
+		return SOFTGPU_ERROR_OUT_OF_MEMORY;
 	}
-	for (unsigned int i = 0; i < WARPS_MAX; i++) {
-		for (unsigned int k = 0; k < WARPS_MAX; k++)
-			watch->seen[i][k] = start;
-		watch->seen[i][i] = start + 1;
+	clocks->n_agents = n_agents;
+	clocks->n_warps = n_warps;
+	clocks->places = row_of(clocks, clocks->seen, n_agents);
+	clocks->waiting = row_of(clocks, clocks->places, WATCH_PLACES);
+	clocks->opened = row_of(clocks, clocks->waiting, n_barriers);
+	if (*clocksp)
+		clocks->clock_max = (*clocksp)->clock_max;
+	softgpu_clocks_free(*clocksp);
+	*clocksp = clocks;
+	return SOFTGPU_SUCCESS;
+}
+
+struct watch_clocks *softgpu_clocks_free(struct watch_clocks *clocks)
+{
+	if (clocks)
+		free(clocks->seen);
+	free(clocks);
+	return NULL;
+}
+
+size_t softgpu_clocks_size(const struct watch_clocks *clocks)
+{
+	if (!clocks)
+		return 0;
+	return sizeof(*clocks) +
+	       clocks->n_rows * clocks->n_agents * sizeof(*clocks->seen);
+}
+
+static void forget(struct watch *watch)
+{
+	if (watch->bytes)
+		memset(watch->bytes, 0, watch->n_bytes * sizeof(*watch->bytes));
+}
+
+void softgpu_watch_begin(const struct cluster *cluster, struct watch_clocks *clocks)
+{
+	bool is_full = clocks->clock_max >= CLOCK_LIMIT;
+	uint32_t start = is_full ? 0 : clocks->clock_max;
+	uint32_t *rest = clocks->places;
+
+	for (uint32_t i = 0; i < cluster->n_blocks; i++) {
+		struct watch *watch = cluster->blocks[i]->watch;
+
+		watch->clocks = clocks;
+		if (is_full)
+			forget(watch);
+		if (watch->unwritten)
+			softgpu_bits_set(watch->unwritten, 0, watch->size, true);
 	}
-	watch->clock_max = start + 1;
-	memset(watch->waiting, 0, sizeof(watch->waiting));
-	memset(watch->opened, 0, sizeof(watch->opened));
-	memset(watch->places, 0, sizeof(watch->places));
-	if (watch->unwritten)
-		softgpu_bits_set(watch->unwritten, 0, watch->size, true);
+	for (uint32_t i = 0; i < clocks->n_agents; i++) {
+		uint32_t *seen = seen_by(clocks, i);
+
+		for (uint32_t k = 0; k < clocks->n_agents; k++)
+			seen[k] = start;
+		seen[i] = start + 1;
+	}
+	clocks->clock_max = start + 1;
+	memset(rest, 0,
+		(clocks->n_rows - clocks->n_agents) * clocks->n_agents * sizeof(*rest));
 }
 
 /*
@@ -128,10 +214,12 @@ void softgpu_watch_begin(struct watch *watch)
 
 void softgpu_watch_arrive(struct warp *w, unsigned int id)
 {
-	struct watch *watch = w->block->watch;
+	struct watch_clocks *clocks = w->block->watch->clocks;
+	uint32_t agent = watch_agent(w, false);
 
-	join(watch->waiting[id], watch->seen[w->index]);
-	advance(watch, w->index);
+	join(clocks, row_of_barrier(w->block, clocks->waiting, id),
+		seen_by(clocks, agent));
+	advance(clocks, agent);
 }
 
 static bool is_waiting(const struct warp *w, unsigned int id)
@@ -142,98 +230,193 @@ static bool is_waiting(const struct warp *w, unsigned int id)
 	return false;
 }
 
-void softgpu_watch_open(struct block *block, unsigned int id)
+/* A barrier of all threads counts those that have exited as arrived. */
+static void collect_dead(const struct block *block, unsigned int id)
 {
-	struct watch *watch = block->watch;
+	struct watch_clocks *clocks = block->watch->clocks;
+	uint32_t *waiting = row_of_barrier(block, clocks->waiting, id);
 
-	/* A barrier of the whole block counts threads that have exited as arrived. */
-	if (!block->barriers[id].expected)
-		for (uint32_t i = 0; i < block->n_warps; i++)
-			if (block->warps[i].dead == UINT32_MAX)
-				join(watch->waiting[id], watch->seen[i]);
 	for (uint32_t i = 0; i < block->n_warps; i++)
-		if (is_waiting(&block->warps[i], id))
-			join(watch->seen[i], watch->waiting[id]);
-	memcpy(watch->opened[id], watch->waiting[id], sizeof(watch->opened[id]));
-	memset(watch->waiting[id], 0, sizeof(watch->waiting[id]));
+		if (block->warps[i].dead == UINT32_MAX)
+			join(clocks, waiting,
+				seen_by(clocks, watch_agent(&block->warps[i], false)));
 }
 
+static void let_pass(const struct block *block, unsigned int id)
+{
+	struct watch_clocks *clocks = block->watch->clocks;
+	const uint32_t *waiting = row_of_barrier(block, clocks->waiting, id);
+
+	for (uint32_t i = 0; i < block->n_warps; i++)
+		if (is_waiting(&block->warps[i], id))
+			join(clocks,
+				seen_by(clocks, watch_agent(&block->warps[i], false)),
+				waiting);
+}
+
+static void turn_over(const struct block *block, unsigned int id)
+{
+	struct watch_clocks *clocks = block->watch->clocks;
+	uint32_t *waiting = row_of_barrier(block, clocks->waiting, id);
+	size_t size = clocks->n_agents * sizeof(*waiting);
+
+	memcpy(row_of_barrier(block, clocks->opened, id), waiting, size);
+	memset(waiting, 0, size);
+}
+
+void softgpu_watch_open(struct block *block, unsigned int id)
+{
+	if (!block->barriers[id].expected)
+		collect_dead(block, id);
+	let_pass(block, id);
+	turn_over(block, id);
+}
+
+void softgpu_watch_open_cluster(const struct cluster *cluster)
+{
+	for (uint32_t i = 0; i < cluster->n_blocks; i++)
+		collect_dead(cluster->blocks[i], CLUSTER_BARRIER);
+	for (uint32_t i = 0; i < cluster->n_blocks; i++)
+		let_pass(cluster->blocks[i], CLUSTER_BARRIER);
+	turn_over(cluster->blocks[0], CLUSTER_BARRIER);
+}
+
+/* The cluster's has not opened again before a warp passes it. */
 void softgpu_watch_pass(struct warp *w, unsigned int id)
 {
-	struct watch *watch = w->block->watch;
+	struct watch_clocks *clocks = w->block->watch->clocks;
 
-	if (!w->block->barriers[id].in_use)
-		join(watch->seen[w->index], watch->opened[id]);
+	if (id == CLUSTER_BARRIER || !w->block->barriers[id].in_use)
+		join(clocks, seen_by(clocks, watch_agent(w, false)),
+			row_of_barrier(w->block, clocks->opened, id));
+}
+
+/* One place for all addresses of a byte: a block's own shared memory is that of a rank,
+ * too. */
+static uint32_t *place_of(const struct block *block, uint64_t address)
+{
+	const struct watch_clocks *clocks = block->watch->clocks;
+	uint64_t off = address - SOFTGPU_GENERIC_SHARED, hash;
+
+	if (off < SOFTGPU_CLUSTER_STRIDE)
+		address += (block->rank + 1) * (uint64_t)SOFTGPU_CLUSTER_STRIDE;
+	hash = (address >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	return row_of(clocks, clocks->places, hash % WATCH_PLACES);
 }
 
 void softgpu_watch_order(struct warp *w, uint64_t address, enum watch_kind kind)
 {
-	struct watch *watch = w->block->watch;
-	uint64_t hash = (address >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-	uint32_t *place = watch->places[hash % WATCH_PLACES];
+	struct watch_clocks *clocks = w->block->watch->clocks;
+	uint32_t *place = place_of(w->block, address), agent = watch_agent(w, false);
 
 	if (kind != WATCH_ORDERED_WRITE)
-		join(watch->seen[w->index], place);
+		join(clocks, seen_by(clocks, agent), place);
 	if (kind == WATCH_ORDERED_READ)
 		return;
-	join(place, watch->seen[w->index]);
-	advance(watch, w->index);
+	join(clocks, place, seen_by(clocks, agent));
+	advance(clocks, agent);
+}
+
+void softgpu_watch_issue(struct warp *w)
+{
+	struct watch_clocks *clocks = w->block->watch->clocks;
+	uint32_t agent = watch_agent(w, false);
+
+	join(clocks, seen_by(clocks, watch_agent(w, true)), seen_by(clocks, agent));
+	advance(clocks, agent);
+}
+
+void softgpu_watch_signal(struct warp *w, uint64_t address)
+{
+	struct watch_clocks *clocks = w->block->watch->clocks;
+	uint32_t copies = watch_agent(w, true);
+
+	join(clocks, place_of(w->block, address), seen_by(clocks, copies));
+	advance(clocks, copies);
+}
+
+void softgpu_watch_collect(struct warp *w)
+{
+	struct watch_clocks *clocks = w->block->watch->clocks;
+	uint32_t copies = watch_agent(w, true);
+
+	join(clocks, seen_by(clocks, watch_agent(w, false)), seen_by(clocks, copies));
+	advance(clocks, copies);
 }
 
 /*
  * Accesses
  */
 
+const struct block *softgpu_watch_find(
+	const struct block *block, uint64_t address, uint32_t *offp)
+{
+	uint64_t off = address - SOFTGPU_GENERIC_SHARED, number;
+
+	if (off >= SOFTGPU_GENERIC_RANGE)
+		return NULL;
+	number = off / SOFTGPU_CLUSTER_STRIDE;
+	if (number > block->cluster->n_blocks)
+		return NULL;
+	if (number)
+		block = block->cluster->blocks[number - 1];
+	*offp = (uint32_t)(off % SOFTGPU_CLUSTER_STRIDE);
+	return *offp < block->watch->size ? block : NULL;
+}
+
 void softgpu_watch_wrote(const struct block *block, uint64_t address, uint64_t size)
 {
-	uint64_t off = address - SOFTGPU_GENERIC_SHARED;
 	const struct watch *watch = block->watch;
+	uint32_t off;
 
 	if (!watch || !watch->unwritten)
 		return;
 	if (address >= SOFTGPU_GLOBAL_LOWEST)
 		softgpu_space_wrote(&block->space, address, size);
-	if (off >= SOFTGPU_GENERIC_RANGE)
+	block = softgpu_watch_find(block, address, &off);
+	if (!block)
 		return;
-	off %= SOFTGPU_CLUSTER_STRIDE;
-	if (off < watch->size)
-		softgpu_bits_set(watch->unwritten, off,
-			size < watch->size - off ? size : watch->size - off, false);
+	watch = block->watch;
+	softgpu_bits_set(watch->unwritten, off,
+		size < watch->size - off ? size : watch->size - off, false);
 }
 
-static bool is_before(const struct watch *watch, const struct warp *w,
-	const struct watch_access *access)
-{
-	uint32_t other = WATCH_WARP(access->who);
+/* What an agent knows. */
+struct view {
+	const struct watch_clocks *clocks;
+	const uint32_t *seen;
+	uint32_t agent;
+};
 
-	return other == w->index || watch->seen[w->index][other] >= access->clock;
+/* Of an earlier launch there may be agents that this one lacks. */
+static bool is_before(const struct view *view, const struct watch_access *access)
+{
+	return access->agent == view->agent || access->agent >= view->clocks->n_agents ||
+	       view->seen[access->agent] >= access->clock;
 }
 
 /* Instead of one that happened before, or of an empty one, or of any. */
-static void add_read(struct watch_byte *byte, const struct watch *watch,
-	const struct warp *w, struct watch_access access)
+static void add_read(
+	struct watch_byte *byte, const struct view *view, struct watch_access access)
 {
 	unsigned int at = access.clock % WATCH_READS;
 
 	for (unsigned int i = 0; i < WATCH_READS; i++)
-		if (is_before(watch, w, &byte->reads[i]))
+		if (is_before(view, &byte->reads[i]))
 			at = i;
 	byte->reads[at] = access;
 }
 
 /* Returns: the hazard with an earlier access, which is in *otherp, or NULL. */
-static const char *find_hazard(const struct watch_byte *byte, const struct watch *watch,
-	const struct warp *w, bool writes, bool is_ordered, bool is_same,
-	struct watch_access *otherp)
+static const char *find_hazard(const struct watch_byte *byte, const struct view *view,
+	bool writes, bool is_ordered, bool is_same, struct watch_access *otherp)
 {
 	*otherp = byte->write;
-	if (!is_before(watch, w, otherp) &&
-		!(is_ordered && WATCH_IS_ORDERED(otherp->who)) && !is_same)
+	if (!is_before(view, otherp) && !(is_ordered && otherp->is_ordered) && !is_same)
 		return writes ? "write after write" : "read after write";
 	for (unsigned int i = 0; writes && i < WATCH_READS; i++) {
 		*otherp = byte->reads[i];
-		if (!is_before(watch, w, otherp) &&
-			!(is_ordered && WATCH_IS_ORDERED(otherp->who)))
+		if (!is_before(view, otherp) && !(is_ordered && otherp->is_ordered))
 			return "write after read";
 	}
 	return NULL;
@@ -242,28 +425,31 @@ static const char *find_hazard(const struct watch_byte *byte, const struct watch
 const char *softgpu_watch_access(struct warp *w, const struct insn *ip, uint32_t lane,
 	const struct watch_what *what, struct watch_access *otherp)
 {
-	struct watch *watch = w->block->watch;
+	const struct watch *watch = what->block->watch;
+	const struct watch_clocks *clocks = watch->clocks;
+	uint32_t agent = watch_agent(w, what->is_copy);
+	struct view view = { clocks, seen_by(clocks, agent), agent };
 	bool writes = what->kind == WATCH_WRITE || what->kind == WATCH_ATOMIC ||
 		      what->kind == WATCH_ORDERED_WRITE;
-	bool is_ordered = what->kind >= WATCH_ATOMIC;
 	struct watch_access access = {
-		.clock = watch->seen[w->index][w->index],
-		.who = WATCH_CODE((uint32_t)(ip - w->block->kernel->code)) |
-		       w->index << WATCH_CODE_BITS | lane << (WATCH_CODE_BITS + 5) |
-		       (uint32_t)is_ordered << 31,
+		.clock = view.seen[agent],
+		.code = (uint64_t)(ip - w->block->kernel->code),
+		.agent = agent,
+		.lane = lane,
+		.is_ordered = what->kind >= WATCH_ATOMIC,
 	};
 	const char *hazard = NULL;
 
 	for (uint32_t i = 0; i < what->size; i++) {
 		struct watch_byte *byte = &watch->bytes[what->first + i];
 		bool is_same = what->value &&
-			       w->block->shared[what->first + i] == what->value[i];
+			       what->block->shared[what->first + i] == what->value[i];
 
 		if (!hazard)
 			hazard = find_hazard(
-				byte, watch, w, writes, is_ordered, is_same, otherp);
+				byte, &view, writes, access.is_ordered, is_same, otherp);
 		if (!writes) {
-			add_read(byte, watch, w, access);
+			add_read(byte, &view, access);
 			continue;
 		}
 		*byte = (struct watch_byte){ .write = access };

@@ -49,12 +49,16 @@ static void set_address(struct operation *o, const struct lower_address *address
 int lower_complete(struct lowering *l, unsigned int i, uint32_t size)
 {
 	struct lower_address barrier;
+	struct operation *o;
 	int r = lower_address(l, i, PTX_SPACE_SHARED, &barrier);
 
 	if (r)
 		return r;
-	set_address(
-		lower_emit(l, OP_MBARRIER_COMPLETE, 0, barrier.value, size, 0), &barrier);
+	o = lower_emit(l, OP_MBARRIER_COMPLETE, 0, barrier.value, size, 0);
+	set_address(o, &barrier);
+	/* Others are stores of the warp's own. */
+	if (ptx_op_family(l->instr->op) == PTX_FAMILY_ASYNC)
+		o->reserved |= MBARRIER_OF_COPY;
 	return l->error;
 }
 
@@ -113,6 +117,9 @@ static int arrive_for_copies(struct lowering *l)
 	struct lower_address barrier;
 	int r = lower_address(l, 0, l->instr->spaces[0], &barrier);
 
+	if (!r && l->cache->is_watched)
+		set_address(lower_emit(l, OP_COPIES_SIGNAL, 0, barrier.value, 0, 0),
+			&barrier);
 	if (r || l->instr->mode != PTX_MODE_ASYNC_NOINC)
 		return r;
 	set_address(lower_emit(l, OP_MBARRIER_ARRIVE, lower_temporary(l, CLASS_64),

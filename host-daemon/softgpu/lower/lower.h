@@ -194,6 +194,7 @@ struct lower_common {
 
 /* State that lowering keeps from one kernel of a module to the next: initially all 0. */
 struct lower_cache {
+	bool is_watched;   /* kernels are: waits for copies become operations */
 	uint32_t *pointed; /* by function: see lower_pointed() */
 	struct lower_common *commons;
 	uint64_t n_subroutines; /* bodies of subroutines that were lowered */

@@ -207,6 +207,7 @@ int softgpu_program_watch(struct softgpu_program *program)
 	program->checked = calloc(_OP_N, sizeof(*program->checked));
 	if (!program->checked)
 		return SOFTGPU_ERROR_OUT_OF_MEMORY;
+	program->cache.is_watched = true;
 	for (unsigned int i = 0; i < _OP_N; i++) {
 		insn_fn checked = softgpu_checked_handler(i);
 

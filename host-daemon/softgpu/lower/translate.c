@@ -48,6 +48,14 @@ static int translate_arithmetic(struct lowering *l)
 
 static int translate_hint(struct lowering *l)
 {
+	switch (l->instr->op) {
+	case PTX_OP_CP_ASYNC_BULK_WAIT_GROUP:
+	case PTX_OP_CP_ASYNC_WAIT_ALL:
+	case PTX_OP_CP_ASYNC_WAIT_GROUP:
+		if (l->cache->is_watched)
+			lower_emit(l, OP_COPIES_WAIT, 0, 0, 0, 0);
+		break;
+	}
 	return l->error;
 }
 
