@@ -4,7 +4,8 @@
 
 Writes each program as PTX, then for each thread the initial and the final values of the
 registers. The results are computed on integers of any size (straight_integer.py) and on
-pairs of integers n * 2 ** e (straight_real.py), and share nothing with the interpreter.
+pairs of integers n * 2 ** e (straight_real.py), and share nothing with the interpreter. Some
+programs call functions (straight_calls.py).
 
     straight.py [--programs N] [--seed N] [--steps N] FILE
     STRAIGHT=FILE build/tests/softgpu/test-exec-straight
@@ -14,28 +15,27 @@ import argparse
 import random
 
 from conversions import FLOATS, INTEGERS, around, edges_of, interesting
+from straight_calls import add_call, declarations, make_functions, predicates, with_predicates
 from straight_integer import INTEGER_STEPS
 from straight_program import POOLS, PREDICATES, Program
 from straight_real import NAN, REAL_STEPS, canonical
 
 THREADS = 32
+FUNCTIONS = 3  # of a program that has any
 NAMES = [f"{pool}{i}" for pool, (n, _) in POOLS.items() for i in range(n)]
 KINDS = {"h": "u16", "r": "u32", "d": "u64", "f": "f32", "g": "f64", "k": "f16", "b": "bf16"}
 
 
 def header():
-    declared = [f".reg .b{bits} %{pool}<{n}>, %{pool}t;" for pool, (n, bits) in POOLS.items()]
     loads = [f"ld.global.b{POOLS[name[0]][1]} %{name}, [%a+{8 * i}];"
              for i, name in enumerate(NAMES)]
     return [
-        ".version 9.0", ".target sm_121", ".address_size 64",
         ".visible .entry k(.param .u64 in, .param .u64 out) {",
-        *declared, ".reg .b32 %rt<4>; .reg .b64 %dt<4>;",
-        f".reg .pred %p<{PREDICATES}>, %pt; .reg .b64 %a, %z, %i;",
+        *declarations(), ".reg .b64 %a, %z, %i;",
         "ld.param.u64 %a, [in]; ld.param.u64 %z, [out];",
         f"mov.u32 %rt, %tid.x; mul.wide.u32 %i, %rt, {8 * (len(NAMES) + 1)};",
         "add.u64 %a, %a, %i; add.u64 %z, %z, %i;", *loads,
-        *(f"and.b32 %rt, %r{i}, 1; setp.ne.b32 %p{i}, %rt, 0;" for i in range(PREDICATES)),
+        *predicates(),
     ]
 
 
@@ -72,15 +72,22 @@ def initial(rng, edges):
 
 def write_program(rng, edges, n_steps, out):
     program = Program(rng)
+    steps = [INTEGER_STEPS, REAL_STEPS]
+    if rng.random() < 0.3:
+        program.functions = make_functions(rng, steps, FUNCTIONS)
+        steps = [*steps, [add_call]]
     for _ in range(n_steps):
-        rng.choice(rng.choice([INTEGER_STEPS, REAL_STEPS]))(rng, program)
-    lines = header() + program.lines + footer()
+        rng.choice(rng.choice(steps))(rng, program)
+    lines = [".version 9.0", ".target sm_121", ".address_size 64"]
+    for function in program.functions:
+        lines += function.lines()
+    lines += header() + program.lines + footer()
     print("program", len(lines), THREADS, len(NAMES) + 1, file=out)
     print("\n".join(lines), file=out)
     for _ in range(THREADS):
         state = initial(rng, edges)
         before = [state[name] for name in NAMES]
-        state |= {f"p{i}": bool(state[f"r{i}"] & 1) for i in range(PREDICATES)}
+        state = with_predicates(state)
         program.run(state)
         flags = sum(state[f"p{i}"] << i for i in range(PREDICATES))
         after = [state[name] for name in NAMES] + [flags]

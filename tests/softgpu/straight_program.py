@@ -27,6 +27,9 @@ class Program:
         self.rng = rng
         self.lines = []
         self.steps = []
+        self.functions = []  # that it may call
+        self.depth = 0  # of its calls
+        self.n_calls = 0  # through pointers
 
     def add(self, lines, compute):
         """Instructions that belong together; a single one may get a guard."""

@@ -256,6 +256,38 @@ def add_extreme(rng, program):
              after=after)
 
 
+def add_extreme_of_three(rng, program):
+    operation = rng.choice(["min", "max"])
+    words = [word for word in ("ftz", "NaN", "abs") if rng.random() < 0.3]
+
+    def compute(*sources):
+        x, y, z = (decoded("f32", bits & mask(31) if "abs" in words else bits, words)
+                   for bits in sources)
+        nan = "NaN" in words
+        result = extreme(operation, extreme(operation, x, y, nan), z, nan)
+        return NAN["f32"] if result.is_nan() else encode_float("f32", result)
+
+    add_step(rng, program, ".".join([operation, *words, "f32"]), "f", "fff", compute)
+
+
+def add_mixed(rng, program):
+    """Sums in f32 of floats of 16 bits, which become f32 without rounding."""
+    name = rng.choice(["f16", "bf16"])
+    operation = rng.choice(["add", "sub", "fma"])
+    mode = rng.choice(MODES)
+    words = ["sat"] if rng.random() < 0.3 else []
+    pools = POOL[name] * (2 if operation == "fma" else 1) + "f"
+
+    def compute(*sources):
+        numbers = [decode_float(name, bits) for bits in sources[:-1]]
+        last = decode_float("f32", sources[-1])
+        product = multiply(*numbers) if operation == "fma" else numbers[0]
+        result = add(product, negated(last) if operation == "sub" else last, mode)
+        return finish("f32", result, mode, words)
+
+    add_step(rng, program, spelled(operation, mode, words, f"f32.{name}"), "f", pools, compute)
+
+
 def add_sign(rng, program):
     """abs, neg and copysign."""
     name = rng.choice(["f32", "f64", "f16", "bf16"])
@@ -411,6 +443,7 @@ def add_constant(rng, program):
 
 REAL_STEPS = [
     add_arithmetic, add_arithmetic, add_arithmetic, add_pair, add_quotient, add_quotient,
-    add_extreme, add_extreme, add_sign, add_comparison, add_comparison, add_test, add_choice,
-    add_conversion, add_conversion, add_conversion, add_move, add_constant,
+    add_extreme, add_extreme, add_extreme_of_three, add_mixed, add_mixed, add_sign,
+    add_comparison, add_comparison, add_test, add_choice, add_conversion, add_conversion,
+    add_conversion, add_move, add_constant,
 ]
