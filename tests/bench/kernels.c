@@ -3,8 +3,9 @@
  * Kernels on softgpu: how fast one processor runs them
  *
  * A figure is instructions of PTX for each second of processor time, each as often as
- * there are lanes, or of products of matrices operations on floats. The number is known
- * from the text. Processor time of the process itself: so softgpu has to be in it.
+ * there are lanes, or of products of matrices operations on their elements, or fetches
+ * from textures. The number is known from the text. Processor time of the process itself:
+ * so softgpu has to be in it.
  */
 
 #include <string.h>
@@ -21,7 +22,12 @@
 #define MATMUL_TILE_INSTRUCTIONS (10 + 3 * NATIVE_TILE)
 #define MATMUL_OTHER_INSTRUCTIONS 33
 #define MMA_LOOP 256
-#define MMA_FLOPS (4 * 2 * 16 * 8 * 16)
+#define MMA_OPERATIONS(_k) (16.0 * 4 * MMA_LOOP * 4 * 2 * 16 * 8 * (_k))
+#define DP4A_LOOP 256
+#define DP4A_LOOP_INSTRUCTIONS 7
+#define DP4A_OTHER_INSTRUCTIONS 15
+#define TEXTURE_WIDTH 256
+#define TEXTURE_LOOP 256
 
 #define HEAD ".version 7.8\n.target sm_80\n.address_size 64\n"
 
@@ -100,24 +106,67 @@ static const char matmul_ptx[] = HEAD
 		       "mul.wide.s32 %rd8, %r10, 4;\nadd.s64 %rd9, %rd1, %rd8;\n"
 		       "st.global.f32 [%rd9], %f1;\nret;\n}\n";
 
-#define MMA(_d)                                                                          \
-	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {" _d "}, {%r1,%r2,%r3,%r4}," \
-	" {%r5,%r6}, {" _d "};\n"
+/*
+ * Four chains of products. @_form: the shape and the types; @_c: the letter of the
+ * registers of C and D; @_d: those of a chain
+ */
+#define MMA_PTX(_form, _c, _d)                                                           \
+	HEAD ".visible .entry k(.param .u64 to, .param .u32 rounds)\n"                   \
+	     "{\n.reg .pred %p; .reg .b32 %r<12>; .reg .b32 %c<40>; .reg .f32 %f<40>;\n" \
+	     ".reg .b64 %rd<4>;\nld.param.u64 %rd1, [to];\n"                             \
+	     "ld.param.u32 %r9, [rounds];\n"                                             \
+	     "mov.u32 %r10, 0;\nmov.u32 %r8, %tid.x;\nadd.s32 %r1, %r8, 0x38003c00;\n"   \
+	     "mov.b32 %r2, %r1;\nmov.b32 %r3, %r1;\nmov.b32 %r4, %r1;\n"                 \
+	     "mov.b32 %r5, %r1;\nmov.b32 %r6, %r1;\nagain:\n" MMA(                       \
+		     _form, _d(_c, "")) MMA(_form, _d(_c, "1")) MMA(_form, _d(_c, "2"))  \
+		     MMA(_form, _d(_c, "3")) "add.s32 %r10, %r10, 1;\nsetp.lt.s32 %p, "  \
+					     "%r10, %r9;\n@%p bra again;\n"              \
+					     "st.global.b32 [%rd1], %" _c                \
+					     "0;\nst.global.b32 [%rd1], %" _c "10;\n"    \
+					     "st.global.b32 [%rd1], %" _c                \
+					     "20;\nst.global.b32 [%rd1], %" _c "30;\n"   \
+					     "ret;\n}\n"
 
-/* Four chains of products of f16. */
-static const char mma_ptx[] = HEAD
+#define MMA(_form, _d)                                                                   \
+	"mma.sync.aligned." _form " {" _d "}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {" _d "};\n"
+#define TWO(_c, _n) "%" _c _n "0,%" _c _n "1"
+#define FOUR(_c, _n) TWO(_c, _n) ",%" _c _n "2,%" _c _n "3"
+
+static const char mma_ptx[] = MMA_PTX("m16n8k16.row.col.f32.f16.f16.f32", "f", FOUR);
+static const char mma_f16_ptx[] = MMA_PTX("m16n8k16.row.col.f16.f16.f16.f16", "c", TWO);
+static const char mma_tf32_ptx[] =
+	MMA_PTX("m16n8k8.row.col.f32.tf32.tf32.f32", "f", FOUR);
+static const char mma_s8_ptx[] = MMA_PTX("m16n8k32.row.col.s32.s8.s8.s32", "c", FOUR);
+
+/* Chains of sums of products of bytes. */
+#define DP4A(_d) "dp4a.s32.s32 " _d ", %r1, %r2, " _d ";\n"
+
+static const char dp4a_ptx[] = HEAD
 	".visible .entry k(.param .u64 to, .param .u32 rounds)\n"
-	"{\n.reg .pred %p; .reg .b32 %r<12>; .reg .f32 %f<20>; .reg .b64 %rd<4>;\n"
-	"ld.param.u64 %rd1, [to];\nld.param.u32 %r9, [rounds];\n"
-	"mov.u32 %r10, 0;\nmov.u32 %r8, %tid.x;\nadd.s32 %r1, %r8, 0x38003c00;\n"
-	"mov.b32 %r2, %r1;\nmov.b32 %r3, %r1;\nmov.b32 %r4, %r1;\nmov.b32 %r5, %r1;\n"
-	"mov.b32 %r6, %r1;\n"
-	"again:\n" MMA("%f0,%f1,%f2,%f3") MMA("%f4,%f5,%f6,%f7") MMA("%f8,%f9,%f10,%f11")
-		MMA("%f12,%f13,%f14,%f15") "add.s32 %r10, %r10, 1;\nsetp.lt.s32 %p, "
-					   "%r10, %r9;\n@%p bra again;\n"
-					   "add.f32 %f0, %f0, %f4;\nadd.f32 %f8, %f8, "
-					   "%f12;\nadd.f32 %f0, %f0, %f8;\n"
-					   "st.global.f32 [%rd1], %f0;\nret;\n}\n";
+	"{\n.reg .pred %p; .reg .b32 %r<12>; .reg .b32 %c<8>; .reg .b64 %rd<4>;\n"
+	"ld.param.u64 %rd1, [to];\nld.param.u32 %r9, [rounds];\nmov.u32 %r10, 0;\n"
+	"mov.u32 %r8, %tid.x;\nadd.s32 %r1, %r8, 0x38003c00;\nmov.b32 %r2, %r1;\n"
+	"mov.b32 %c0, 0;\nmov.b32 %c1, 0;\nmov.b32 %c2, 0;\nmov.b32 %c3, 0;\n"
+	"again:\n" DP4A("%c0") DP4A("%c1") DP4A("%c2")
+		DP4A("%c3") "add.s32 %r10, %r10, 1;\nsetp.lt.s32 %p, %r10, %r9;\n@%p bra "
+			    "again;\n"
+			    "st.global.u32 [%rd1], %c0;\nst.global.u32 [%rd1], %c1;\n"
+			    "st.global.u32 [%rd1], %c2;\nst.global.u32 [%rd1], "
+			    "%c3;\nret;\n}\n";
+
+/* Each thread fetches along its own row, between texels. */
+static const char texture_ptx[] = HEAD
+	".visible .entry k(.param .u64 to, .param .u64 tex, .param .u32 rounds)\n"
+	"{\n.reg .pred %p; .reg .b32 %r<12>; .reg .f32 %f<12>; .reg .b64 %rd<4>;\n"
+	"ld.param.u64 %rd1, [to];\nld.param.u64 %rd2, [tex];\n"
+	"ld.param.u32 %r9, [rounds];\nmov.u32 %r10, 0;\nmov.u32 %r1, %tid.x;\n"
+	"mov.u32 %r2, %ctaid.x;\ncvt.rn.f32.u32 %f1, %r1;\ncvt.rn.f32.u32 %f2, %r2;\n"
+	"add.f32 %f1, %f1, 0f3E800000;\nadd.f32 %f2, %f2, 0f3E800000;\n"
+	"mov.f32 %f3, 0f00000000;\n"
+	"again:\ntex.2d.v4.f32.f32 {%f4,%f5,%f6,%f7}, [%rd2, {%f1,%f2}];\n"
+	"add.f32 %f3, %f3, %f4;\nadd.f32 %f1, %f1, 0f3F000000;\n"
+	"add.s32 %r10, %r10, 1;\nsetp.lt.s32 %p, %r10, %r9;\n@%p bra again;\n"
+	"st.global.f32 [%rd1], %f3;\nret;\n}\n";
 
 /* A kernel, with up to three pieces of memory and a number as its parameters. */
 struct kernel {
@@ -125,7 +174,8 @@ struct kernel {
 	const char *text;
 	uint32_t grid[2], block[2];
 	unsigned int n_pieces;
-	size_t size; /* of each piece */
+	size_t size;	  /* of each piece */
+	bool has_texture; /* of the last piece: the parameter is its object */
 	uint32_t number;
 	double work; /* of a launch */
 };
@@ -134,20 +184,34 @@ struct kernel {
 
 static const struct kernel kernels[] = {
 	{ "soft_kernel_vadd", vadd_ptx, { NATIVE_VADD / 256, 1 }, { 256, 1 }, 3,
-		4 * NATIVE_VADD, NATIVE_VADD, (double)NATIVE_VADD *VADD_INSTRUCTIONS },
+		4 * NATIVE_VADD, false, NATIVE_VADD,
+		(double)NATIVE_VADD *VADD_INSTRUCTIONS },
 	{ "soft_kernel_reduce", reduce_ptx, { 16, 1 }, { 256, 1 }, 2,
-		(size_t)4 * 16 * 256 * REDUCE_ROUNDS, REDUCE_ROUNDS,
+		(size_t)4 * 16 * 256 * REDUCE_ROUNDS, false, REDUCE_ROUNDS,
 		16.0 * 256 *
 			(REDUCE_ROUNDS * REDUCE_LOOP_INSTRUCTIONS +
 				REDUCE_OTHER_INSTRUCTIONS) },
 	{ "soft_kernel_matmul", matmul_ptx,
 		{ NATIVE_N / NATIVE_TILE, NATIVE_N / NATIVE_TILE },
-		{ NATIVE_TILE, NATIVE_TILE }, 3, (size_t)4 * NATIVE_N *NATIVE_N, NATIVE_N,
+		{ NATIVE_TILE, NATIVE_TILE }, 3, (size_t)4 * NATIVE_N *NATIVE_N, false,
+		NATIVE_N,
 		(double)NATIVE_N *NATIVE_N *(
 			NATIVE_N / NATIVE_TILE * MATMUL_TILE_INSTRUCTIONS +
 			MATMUL_OTHER_INSTRUCTIONS) },
-	{ "soft_kernel_mma", mma_ptx, { 16, 1 }, { 128, 1 }, 1, 4, MMA_LOOP,
-		16.0 * 4 * MMA_LOOP *MMA_FLOPS },
+	{ "soft_kernel_dp4a", dp4a_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false, DP4A_LOOP,
+		16.0 * 128 *
+			(DP4A_LOOP * DP4A_LOOP_INSTRUCTIONS + DP4A_OTHER_INSTRUCTIONS) },
+	{ "soft_kernel_mma", mma_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false, MMA_LOOP,
+		MMA_OPERATIONS(16) },
+	{ "soft_kernel_mma_f16", mma_f16_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false,
+		MMA_LOOP, MMA_OPERATIONS(16) },
+	{ "soft_kernel_mma_tf32", mma_tf32_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false,
+		MMA_LOOP, MMA_OPERATIONS(8) },
+	{ "soft_kernel_mma_s8", mma_s8_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false, MMA_LOOP,
+		MMA_OPERATIONS(32) },
+	{ "soft_kernel_texture", texture_ptx, { 16, 1 }, { 128, 1 }, 2,
+		(size_t)4 * TEXTURE_WIDTH *TEXTURE_WIDTH, true, TEXTURE_LOOP,
+		16.0 * 128 * TEXTURE_LOOP },
 };
 
 /* The processor time of all threads of the process, in ns. */
@@ -159,6 +223,25 @@ static double used(void)
 	return ts.tv_sec * 1e9 + ts.tv_nsec;
 }
 
+/* An object for floats in memory, which are filtered. */
+static CUtexObject make_texture(CUdeviceptr piece)
+{
+	CUDA_RESOURCE_DESC resource = { .resType = CU_RESOURCE_TYPE_PITCH2D };
+	CUDA_TEXTURE_DESC texture = { .filterMode = CU_TR_FILTER_MODE_LINEAR };
+	CUtexObject object = 0;
+
+	resource.res.pitch2D.devPtr = piece;
+	resource.res.pitch2D.format = CU_AD_FORMAT_FLOAT;
+	resource.res.pitch2D.numChannels = 1;
+	resource.res.pitch2D.width = TEXTURE_WIDTH;
+	resource.res.pitch2D.height = TEXTURE_WIDTH;
+	resource.res.pitch2D.pitchInBytes = 4 * TEXTURE_WIDTH;
+	for (int i = 0; i < 3; i++)
+		texture.addressMode[i] = CU_TR_ADDRESS_MODE_CLAMP;
+	must(cuTexObjectCreate(&object, &resource, &texture, NULL));
+	return object;
+}
+
 static void measure_kernel(struct bench *bench, const struct kernel *kernel)
 {
 	const struct bench_sink *sink = bench->sink;
@@ -166,6 +249,7 @@ static void measure_kernel(struct bench *bench, const struct kernel *kernel)
 	uint32_t number = kernel->number;
 	struct bench_samples samples = {};
 	void *params[4], *zeros = calloc(1, kernel->size);
+	CUtexObject texture = 0;
 	CUfunction function;
 	CUmodule module;
 	double start;
@@ -181,6 +265,10 @@ static void measure_kernel(struct bench *bench, const struct kernel *kernel)
 	}
 	free(zeros);
 	params[kernel->n_pieces] = &number;
+	if (kernel->has_texture) {
+		texture = make_texture(pieces[kernel->n_pieces - 1]);
+		params[kernel->n_pieces - 1] = &texture;
+	}
 	/* The first sample is thrown away: it lowers the kernel. */
 	for (unsigned int n = 0;
 		n == 0 || bench_more(&samples, bench_count(sink, SAMPLES, 3)); n++) {
@@ -193,6 +281,8 @@ static void measure_kernel(struct bench *bench, const struct kernel *kernel)
 			bench_sample(&samples, kernel->work * 1e9 / (used() - start));
 	}
 	bench_report(sink, kernel->name, "1/s", &samples);
+	if (texture)
+		must(cuTexObjectDestroy(texture));
 	for (unsigned int i = 0; i < kernel->n_pieces; i++)
 		must(cuMemFree(pieces[i]));
 }
@@ -202,7 +292,8 @@ void measure_soft(struct bench *bench)
 	if (strcmp(bench->sink->driver, "soft-direct"))
 		return;
 	for (size_t i = 0; i < BENCH_N(kernels); i++)
-		if (bench_wanted(bench->sink->options, kernels[i].name))
+		if (bench_wanted(bench->sink->options, kernels[i].name) &&
+			(cuda.has_textures || !kernels[i].has_texture))
 			measure_kernel(bench, &kernels[i]);
 }
 

@@ -52,6 +52,9 @@ int library_open(const char *path)
 	missing = NULL;
 	POOLS(LOAD)
 	cuda.has_pools = !missing;
+	missing = NULL;
+	TEXTURES(LOAD)
+	cuda.has_textures = !missing;
 	return 0;
 }
 

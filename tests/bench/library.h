@@ -63,6 +63,11 @@
 	_(cuGraphInstantiate)                                                            \
 	_(cuGraphLaunch)
 
+/* Of softgpu alone; the null driver has none. */
+#define TEXTURES(_)                                                                      \
+	_(cuTexObjectCreate)                                                             \
+	_(cuTexObjectDestroy)
+
 /* cuda.h makes macros of names that have versions: the table has the symbols'. */
 #define MEMBER(_name) __typeof__(&_name) _name;
 
@@ -71,9 +76,11 @@ struct library {
 	COPIES(MEMBER)
 	GRAPHS(MEMBER)
 	POOLS(MEMBER)
+	TEXTURES(MEMBER)
 	bool has_copies;
 	bool has_pools;
 	bool has_graphs;
+	bool has_textures;
 };
 
 extern struct library cuda;

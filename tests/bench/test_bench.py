@@ -112,7 +112,9 @@ def check_software_device(bench):
     options = [text for name in only for text in ("--only", name)]
     file = figures.Figures(measure(bench, "--driver", "soft", *options), "softgpu's figures")
     alone = {"async_launch", "wait_cpu_guest", "copy_h2d_pinned_4kib"}
-    kernels = {f"soft_kernel_{name}" for name in ("vadd", "reduce", "matmul", "mma")}
+    matrices = ("mma", "mma_f16", "mma_tf32", "mma_s8")
+    kernels = {"vadd", "reduce", "matmul", "dp4a", *matrices, "texture"}
+    kernels = {f"soft_kernel_{name}" for name in kernels}
     assert names(file, "soft-direct") == alone | kernels, file.results
     behind = alone | {"async_launch_same_core", "wait_cpu_host"}
     assert names(file, "soft") == behind, file.results
