@@ -20,6 +20,10 @@ static uint32_t gather_members(struct warp *w, const struct insn *ip, uint32_t m
 	const uint32_t *members = REG(uint32_t, ip->e);
 	uint32_t here = w->active | w->dead, ready = 0, missing = 0;
 
+	if (here == UINT32_MAX) {
+		w->forced = false;
+		return mask;
+	}
 	EACH_LANE missing |= mask & lane_bit[i] ? members[i] & ~here : 0;
 	if (!missing) {
 		w->forced = false;
