@@ -23,7 +23,8 @@
 #ifdef __FMA__
 #include <immintrin.h>
 
-#include "exec/half-product.h"
+#include "exec/integer-product.h"
+#include "exec/real-product.h"
 #endif
 
 /* Sums that are made at once: of four rows by two vectors, all in registers. */
@@ -422,39 +423,36 @@ static void sum_sparse_integers(const struct product *p, const s32 *a, const s32
 	memcpy(&d[row * p->n], &sums, sizeof(sums));
 }
 
+/*
+ * The kinds by vectors, where the instruction set has them and A has no zeros. Return:
+ * whether it was done.
+ */
 #ifdef __FMA__
-#define TYPES(_ab)                                                                       \
-	((uint64_t)(_ab) << MATRIX_A | (uint64_t)(_ab) << MATRIX_B |                     \
-		(uint64_t)MATRIX_F32 << MATRIX_C | (uint64_t)MATRIX_F32 << MATRIX_D)
-
-/* Returns: false if it is no such product, and nothing was done. */
-SCALAR bool multiply_halves(struct warp *w, uint64_t imm)
-{
-	const uint64_t mask = UINT64_C(0xffff) << MATRIX_A | UINT64_C(1) << MATRIX_SPARSE;
-	uint64_t types = imm & mask;
-	struct half_product p = {
-		.m = imm >> MATRIX_M & 7,
-		.n = imm >> MATRIX_N & 7,
-		.k = (imm >> MATRIX_K & 1023) / 8,
-		.is_bf16 = types == TYPES(MATRIX_BF16),
-		.a = w->block->matrix,
-		.d = w->block->matrix,
-	};
-
-	if (types != TYPES(MATRIX_F16) && !p.is_bf16)
-		return false;
-	p.b = p.a + p.m * p.k;
-	p.c = p.b + p.n * p.k;
-	/* Partner: softgpu_handlers_for(). */
-	if (__atomic_load_n(&softgpu_uses_512, __ATOMIC_RELAXED))
-		half_multiply_512(&p);
-	else
-		half_multiply(&p);
-	return true;
-}
+#define MULTIPLY_BY_VECTORS(_name, _multiply)                                            \
+	SCALAR bool _name(const struct warp *w, uint64_t imm)                            \
+	{                                                                                \
+		struct vector_product p;                                                 \
+                                                                                         \
+		if (imm >> MATRIX_SPARSE & 1)                                            \
+			return false;                                                    \
+		vector_product_init(&p, w, imm);                                         \
+		_multiply(&p);                                                           \
+		return true;                                                             \
+	}
+#else
+#define MULTIPLY_BY_VECTORS(_name, _multiply)                                            \
+	SCALAR bool _name(const struct warp *w, uint64_t imm)                            \
+	{                                                                                \
+		(void)w, (void)imm;                                                      \
+		return false;                                                            \
+	}
 #endif
 
-/* For all types. Not inlined: the stack that it needs is only for those who call it. */
+MULTIPLY_BY_VECTORS(multiply_reals_by_vectors, real_multiply)
+MULTIPLY_BY_VECTORS(multiply_integers_by_vectors, integer_multiply)
+MULTIPLY_BY_VECTORS(multiply_bits_by_vectors, bits_multiply)
+
+/* Not inlined: the stack that it needs is only for those who call it. */
 __attribute__((noinline)) static void multiply_reals(struct warp *w, uint64_t imm)
 {
 	f64 a[MATRIX_A_MAX], b[MATRIX_B_MAX], c[MATRIX_C_MAX];
@@ -482,11 +480,8 @@ __attribute__((noinline)) static void multiply_reals(struct warp *w, uint64_t im
 HANDLER(MMA_REAL)
 {
 	WHOLE_WARP;
-#ifdef __FMA__
-	if (multiply_halves(w, ip->imm))
-		return ip + 1;
-#endif
-	multiply_reals(w, ip->imm);
+	if (!multiply_reals_by_vectors(w, ip->imm))
+		multiply_reals(w, ip->imm);
 	return ip + 1;
 }
 
@@ -510,14 +505,13 @@ static void add_c(const struct product *p, const s32 *sums, const uint32_t (*fro
 	}
 }
 
-HANDLER(MMA_INTEGER)
+__attribute__((noinline)) static void multiply_integers(struct warp *w, uint64_t imm)
 {
 	s32 a[MATRIX_A_MAX], b[MATRIX_B_MAX], d[MATRIX_C_MAX];
 	uint8_t from[16][MATRIX_K_MAX / 2];
 	struct product p;
 
-	WHOLE_WARP;
-	product_init(&p, w, ip->imm);
+	product_init(&p, w, imm);
 	find_order(&p);
 	read_integers_a(&p, a);
 	read_integers_b(&p, b);
@@ -531,17 +525,23 @@ HANDLER(MMA_INTEGER)
 				sum_integers(&p, a, b, d, row, column);
 	}
 	add_c(&p, d, p.rows_c, w->block->matrix);
+}
+
+HANDLER(MMA_INTEGER)
+{
+	WHOLE_WARP;
+	if (!multiply_integers_by_vectors(w, ip->imm))
+		multiply_integers(w, ip->imm);
 	return ip + 1;
 }
 
-HANDLER(MMA_BITS)
+__attribute__((noinline)) static void multiply_bits(struct warp *w, uint64_t imm)
 {
 	s32 sums[MATRIX_C_MAX];
 	struct product p;
 	uint32_t down;
 
-	WHOLE_WARP;
-	product_init(&p, w, ip->imm);
+	product_init(&p, w, imm);
 	down = p.m / 8;
 	for (uint32_t row = 0; row < p.m; row++)
 		for (uint32_t column = 0; column < p.n; column++) {
@@ -558,6 +558,13 @@ HANDLER(MMA_BITS)
 			sums[row * p.n + column] = sum;
 		}
 	add_c(&p, sums, p.rows_c, w->block->matrix);
+}
+
+HANDLER(MMA_BITS)
+{
+	WHOLE_WARP;
+	if (!multiply_bits_by_vectors(w, ip->imm))
+		multiply_bits(w, ip->imm);
 	return ip + 1;
 }
 
