@@ -6,6 +6,12 @@
  * else it computes all 32 and keeps what the others had.
  */
 
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "exec/warp.h"
 
 #define ALL_LANES(_mask) __builtin_expect(((_mask) | w->dead) == UINT32_MAX, 1)
@@ -171,6 +177,73 @@ HANDLER_SELP(SELP_64, uint64_t)
 
 HANDLER_BFI(BFI_32, uint32_t, 32)
 HANDLER_BFI(BFI_64, uint64_t, 64)
+
+/*
+ * Products of four bytes. Two of them, the even or the odd ones, are multiplied and added
+ * at once as pairs of 16 bits.
+ */
+#ifdef __SSE2__
+#define DP4A_LANES 4
+
+SCALAR __m128i byte_pairs(__m128i x, bool is_odd, bool is_signed)
+{
+	if (!is_odd)
+		x = _mm_slli_epi16(x, 8);
+	return is_signed ? _mm_srai_epi16(x, 8) : _mm_srli_epi16(x, 8);
+}
+
+SCALAR void dp4a_lanes(const u32 *pa, const u32 *pb, const u32 *pc, u64 imm, u32 *to)
+{
+	__m128i a = _mm_load_si128((const __m128i *)pa);
+	__m128i b = _mm_load_si128((const __m128i *)pb);
+	__m128i sums = _mm_load_si128((const __m128i *)pc);
+
+	for (int odd = 0; odd < 2; odd++)
+		sums = _mm_add_epi32(sums, _mm_madd_epi16(byte_pairs(a, odd, imm & 1),
+						   byte_pairs(b, odd, imm & 2)));
+	_mm_store_si128((__m128i *)to, sums);
+}
+#else
+#define DP4A_LANES 1
+
+SCALAR void dp4a_lanes(const u32 *pa, const u32 *pb, const u32 *pc, u64 imm, u32 *to)
+{
+	*to = dp4a_32(*pa, *pb, *pc, imm);
+}
+#endif
+
+/* The constants make four loops of it. */
+SCALAR void dp4a(const u32 *a, const u32 *b, const u32 *c, u64 imm, u32 *to)
+{
+	for (int i = 0; i < LANES; i += DP4A_LANES)
+		dp4a_lanes(a + i, b + i, c + i, imm, to + i);
+}
+
+HANDLER(DP4A_32)
+{
+	const u32 *a = REG(u32, ip->a), *b = REG(u32, ip->b), *c = REG(u32, ip->c);
+	u32 *d = REG(u32, ip->d), sums[LANES] __attribute__((aligned(64)));
+
+	switch (ip->imm & 3) {
+	case 0:
+		dp4a(a, b, c, 0, sums);
+		break;
+	case 1:
+		dp4a(a, b, c, 1, sums);
+		break;
+	case 2:
+		dp4a(a, b, c, 2, sums);
+		break;
+	default:
+		dp4a(a, b, c, 3, sums);
+		break;
+	}
+	if (ALL_LANES(mask))
+		memcpy(d, sums, sizeof(sums));
+	else
+		EACH_LANE d[i] = mask & lane_bit[i] ? sums[i] : d[i];
+	return ip + 1;
+}
 
 /*
  * Sums with a carry. A difference is a + ~b + carry, with a carry of 1 if there is no

@@ -238,7 +238,6 @@
 	X(SHF_R_WRAP, u32, u32, u32, u32, shf_r(a, b, c & 31))                           \
 	X(SHF_R_CLAMP, u32, u32, u32, u32, shf_r(a, b, c > 32 ? 32 : c))                 \
 	X(FNS_32, u32, u32, u32, s32, fns_32(a, b, c))                                   \
-	X(DP4A_32, u32, u32, u32, u32, dp4a_32(a, b, c, imm))                            \
 	X(DP2A_32, u32, u32, u32, u32, dp2a_32(a, b, c, imm))                            \
 	X(FMA_F32, f32, f32, f32, f32, canon(fma_f32(a, b, c)))                          \
 	X(FMA_ODD_F64, f64, f64, f64, f64, fma_odd_f64(a, b, c))                         \
@@ -367,6 +366,7 @@
 	X(SELP_64, "Xxxp--")                                                             \
 	X(BFI_32, "Wwwww-") /* c position, e length */                                   \
 	X(BFI_64, "Xxxww-")                                                              \
+	X(DP4A_32, "Wwww--") /* imm: bit 0 a is signed, bit 1 b is signed */             \
 	X(CARRY_32, "Wwww--") /* imm: enum carry */                                      \
 	X(CARRY_64, "Xxxx--")                                                            \
 	X(MOV_P, "Pp----")                                                               \
