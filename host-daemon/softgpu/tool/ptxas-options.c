@@ -92,7 +92,16 @@ static const struct option options_known[] = {
 };
 /* clang-format on */
 
-/* The word without dashes; *valuep: what follows '=', or the number of -O3. */
+/* The number of -O3 or -m64; NULL if there is none. */
+static const char *attached_number(const char *word)
+{
+	const bool is_known = word[0] == 'O' || word[0] == 'm';
+
+	return is_known && word[1] && !word[1 + strspn(word + 1, "0123456789")] ? word + 1
+										: NULL;
+}
+
+/* The word without dashes; *valuep: what follows '=', or an attached number. */
 static const struct option *find(const char *word, const char **valuep)
 {
 	const char *end = strchr(word, '=');
@@ -108,11 +117,8 @@ static const struct option *find(const char *word, const char **valuep)
 				!strncmp(word, option->abbreviation, length)))
 			return option;
 	}
-	if (word[0] == 'O' && word[1] >= '0' && word[1] <= '9' && !word[2]) {
-		*valuep = word + 1;
-		return find("O", &(const char *){ NULL });
-	}
-	return NULL;
+	*valuep = attached_number(word);
+	return *valuep ? find(word[0] == 'O' ? "O" : "m", &(const char *){ NULL }) : NULL;
 }
 
 /* sm_90, sm_90a, sm_100f, compute_75. Returns: whether it is a name that is known. */

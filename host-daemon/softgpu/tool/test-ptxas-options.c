@@ -46,6 +46,10 @@ TEST(values_follow_in_each_way)
 	check(!PARSE(&o, &word, "a", "-arch=compute_75", "--output-file=b"));
 	check_eq(o.arch, 75);
 	check_str(o.output, "b");
+	/* As nvcc calls it. */
+	check(!PARSE(&o, &word, "-arch=sm_90", "-m64", "a"));
+	check_str(o.input, "a");
+	check(PARSE(&o, &word, "-m64x", "a"));
 }
 
 TEST(defaults_are_those_of_ptxas)
