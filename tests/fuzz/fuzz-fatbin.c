@@ -20,6 +20,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* The first bytes are those of the whole. */
+static void check_head(const struct fatbin_entry *entry, const char *bytes, size_t size)
+{
+	char head[600];
+	size_t n;
+
+	if (fatbin_peek(entry, head, sizeof(head), &n) || n > sizeof(head) || n > size ||
+		memcmp(head, bytes, n))
+		abort();
+}
+
 static void walk(const uint8_t *data, size_t size)
 {
 	struct fatbin_entry entry;
@@ -34,6 +45,9 @@ static void walk(const uint8_t *data, size_t size)
 			continue;
 		if (text[text_size])
 			abort();
+		check_head(&entry, text,
+			entry.uncompressed_size ? entry.uncompressed_size
+						: entry.payload_size);
 		free(text);
 	}
 }

@@ -56,6 +56,19 @@ static void seed_of_many(const char *folder)
 	builder_deinit(&builder);
 }
 
+/* A container of a file that ptxas, or its stand-in, wrote. */
+static void seed_of_file(const char *folder, const char *name,
+	enum builder_packing packing, const uint8_t *bytes, size_t size)
+{
+	struct builder builder;
+
+	builder_init(&builder);
+	builder_add_bytes(&builder, FATBIN_KIND_CUBIN, 90, 0, 18, packing, bytes, size);
+	builder_close(&builder);
+	write_seed(folder, name, builder.bytes, builder.size);
+	builder_deinit(&builder);
+}
+
 static void seed_of_standin(const char *folder)
 {
 	uint8_t *bytes;
@@ -66,6 +79,9 @@ static void seed_of_standin(const char *folder)
 		exit(EXIT_FAILURE);
 	}
 	write_seed(folder, "standin", bytes, size);
+	seed_of_file(folder, "standin-plain", BUILDER_PLAIN, bytes, size);
+	seed_of_file(folder, "standin-lz4", BUILDER_LZ4, bytes, size);
+	seed_of_file(folder, "standin-zstd", BUILDER_ZSTD, bytes, size);
 	free(bytes);
 }
 

@@ -173,6 +173,17 @@ def test_as_triton_calls_it(files):
            "Compiling entry function 'add' for 'sm_121a'", "used 1 barriers, 64 bytes smem")
     expect(run(INFO, out), 0, "stand-in for a cubin", "add: runs")
     assert GOOD.encode() in out.read_bytes()
+
+
+def test_standins_in_containers(files):
+    """As nvcc puts the file of ptxas into a program."""
+    out = files.folder / "part.cubin"
+    expect(run(PTXAS, "--gpu-name=sm_90", files.good, "-o", out), 0)
+    both = files.write("both", container((2, 90, out.read_bytes()), (1, 75, PARTLY.encode())))
+    expect(run(INFO, both), 0, "stand-in with PTX for sm_90, PTX 9.0 for sm_75", "add: runs")
+    expect(run(INFO, "--cc=8.0", both), 1, "wrong: does not run")
+    found = json.loads(run(INFO, "-j", both).stdout)
+    assert found["images"][0]["entries"][0] == {"kind": "stand-in", "target": "sm_90"}, found
     version = run(PTXAS, "--version")
     assert re.search(r".*release (\d+\.\d+).*", version.stdout, re.M)[1] == "13.0", version
 

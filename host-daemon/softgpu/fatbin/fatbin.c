@@ -167,3 +167,47 @@ int fatbin_unpack(
 	text = NULL;
 	return 0;
 }
+
+static void peek_lz4(
+	const struct fatbin_entry *entry, void *bytes, size_t max, size_t *sizep)
+{
+	int n = 0;
+
+	if (entry->payload_size <= LZ4_MAX_INPUT_SIZE)
+		n = LZ4_decompress_safe_partial((const char *)entry->payload, bytes,
+			entry->payload_size, max, max);
+	*sizep = n > 0 ? n : 0;
+}
+
+static int peek_zstd(
+	const struct fatbin_entry *entry, void *bytes, size_t max, size_t *sizep)
+{
+	ZSTD_inBuffer in = { .src = entry->payload, .size = entry->payload_size };
+	ZSTD_outBuffer out = { .dst = bytes, .size = max };
+	ZSTD_DStream *stream = ZSTD_createDStream();
+	size_t before, r;
+
+	if (!stream)
+		return vgpu_error_origin(-ENOMEM);
+	/* A call may take input alone, or end a frame. */
+	do {
+		before = in.pos + out.pos;
+		r = ZSTD_decompressStream(stream, &out, &in);
+	} while (!ZSTD_isError(r) && out.pos < max && in.pos + out.pos > before);
+	ZSTD_freeDStream(stream);
+	*sizep = out.pos;
+	return 0;
+}
+
+int fatbin_peek(const struct fatbin_entry *entry, void *bytes, size_t max, size_t *sizep)
+{
+	if (entry->uncompressed_size && entry->flags & FATBIN_FLAG_ZSTD)
+		return peek_zstd(entry, bytes, max, sizep);
+	if (entry->uncompressed_size) {
+		peek_lz4(entry, bytes, max, sizep);
+		return 0;
+	}
+	*sizep = entry->payload_size < max ? entry->payload_size : max;
+	memcpy(bytes, entry->payload, *sizep);
+	return 0;
+}

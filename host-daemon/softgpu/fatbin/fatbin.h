@@ -78,3 +78,17 @@ int fatbin_next(struct fatbin *fatbin, struct fatbin_entry *entry);
  */
 int fatbin_unpack(
 	const struct fatbin_entry *entry, size_t max, char **textp, size_t *sizep);
+
+/**
+ * fatbin_peek() - the first bytes of an entry
+ * @entry:	from fatbin_next()
+ * @bytes:	room for them
+ * @max:	its size
+ * @sizep:	the number of bytes there; less than @max only if the entry has no more,
+ *		or is damaged
+ *
+ * Costs less than to unpack all.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int fatbin_peek(const struct fatbin_entry *entry, void *bytes, size_t max, size_t *sizep);

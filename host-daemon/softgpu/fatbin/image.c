@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 
 #include "fatbin/elf-file.h"
@@ -15,12 +16,15 @@
 #include "fatbin/standin.h"
 #include "ptx/module.h"
 
-/* Returns: how well PTX suits the device, 0 not at all. */
+/* Of a stand-in: PTX, and a line for each kernel, which is shorter than its PTX. */
+#define STANDIN_SIZE_MAX (2u * PTX_TEXT_SIZE_MAX)
+
+/* Returns: how well an entry's PTX, if it has some, suits the device, 0 not at all. */
 static unsigned int suitability(const struct fatbin_entry *entry, unsigned int cc)
 {
 	unsigned int kind = 0;
 
-	if (entry->kind != FATBIN_KIND_PTX || !entry->arch || entry->arch > cc)
+	if (!entry->arch || entry->arch > cc)
 		return 0;
 	if (entry->flags & FATBIN_FLAG_ARCH) {
 		if (entry->arch != cc)
@@ -34,9 +38,23 @@ static unsigned int suitability(const struct fatbin_entry *entry, unsigned int c
 	return entry->arch * 4 + kind;
 }
 
+/* Of a stand-in the text alone tells, which the parser checks. */
 static bool is_too_new(const struct fatbin_entry *entry)
 {
-	return entry->version_major * 10u + entry->version_minor > PTX_VERSION_MAX;
+	return entry->kind == FATBIN_KIND_PTX &&
+	       entry->version_major * 10u + entry->version_minor > PTX_VERSION_MAX;
+}
+
+int image_entry_has_ptx(const struct fatbin_entry *entry)
+{
+	uint8_t head[STANDIN_HEAD_SIZE];
+	size_t size;
+	int r;
+
+	if (entry->kind != FATBIN_KIND_CUBIN)
+		return entry->kind == FATBIN_KIND_PTX;
+	r = fatbin_peek(entry, head, sizeof(head), &size);
+	return r ? vgpu_error_trace(r) : standin_begins(head, size);
 }
 
 static int select_entry(const void *bytes, size_t size, unsigned int cc,
@@ -46,7 +64,7 @@ static int select_entry(const void *bytes, size_t size, unsigned int cc,
 	struct fatbin_entry entry;
 	bool newer = false;
 	struct fatbin fatbin;
-	int r;
+	int r, has_ptx;
 
 	r = fatbin_init(&fatbin, bytes, size);
 	if (r)
@@ -54,6 +72,11 @@ static int select_entry(const void *bytes, size_t size, unsigned int cc,
 	while (!(r = fatbin_next(&fatbin, &entry))) {
 		found = suitability(&entry, cc);
 		if (found <= best || (below && entry.arch >= below))
+			continue;
+		has_ptx = image_entry_has_ptx(&entry);
+		if (has_ptx < 0)
+			return vgpu_error_trace(has_ptx);
+		if (!has_ptx)
 			continue;
 		if (is_too_new(&entry)) {
 			newer = true;
@@ -69,6 +92,54 @@ static int select_entry(const void *bytes, size_t size, unsigned int cc,
 	return newer ? SOFTGPU_IMAGE_E_VERSION : SOFTGPU_IMAGE_E_NO_BINARY;
 }
 
+static int copy_text(const char *text, size_t size, struct softgpu_image *image)
+{
+	size = strnlen(text, size);
+	if (size > PTX_TEXT_SIZE_MAX)
+		return SOFTGPU_IMAGE_E_INVALID;
+	image->text = strndup(text, size);
+	if (!image->text)
+		return vgpu_error_origin(-ENOMEM);
+	image->size = size;
+	return 0;
+}
+
+/* The text of an ELF file, which has to be a stand-in. */
+static int copy_standin(
+	const void *bytes, size_t size, int otherwise, struct softgpu_image *image)
+{
+	const char *text;
+	size_t text_size;
+
+	if (!standin_find(bytes, size, &text, &text_size))
+		return otherwise;
+	return copy_text(text, text_size, image);
+}
+
+static int unpack_standin(const struct fatbin_entry *entry, struct softgpu_image *image)
+{
+	_vgpu_cleanup_(vgpu_freep) char *bytes = NULL;
+	size_t size = entry->uncompressed_size, length;
+	int r;
+
+	if (!size)
+		return copy_standin(entry->payload, entry->payload_size,
+			SOFTGPU_IMAGE_E_INVALID, image);
+	r = fatbin_unpack(entry, STANDIN_SIZE_MAX, &bytes, &length);
+	if (r)
+		return r > 0 ? SOFTGPU_IMAGE_E_INVALID : vgpu_error_trace(r);
+	return copy_standin(bytes, size, SOFTGPU_IMAGE_E_INVALID, image);
+}
+
+static int unpack_ptx(const struct fatbin_entry *entry, struct softgpu_image *image)
+{
+	int r = fatbin_unpack(entry, PTX_TEXT_SIZE_MAX, &image->text, &image->size);
+
+	if (r)
+		return r > 0 ? SOFTGPU_IMAGE_E_INVALID : vgpu_error_trace(r);
+	return 0;
+}
+
 static int unpack_container(const void *bytes, size_t size, unsigned int cc,
 	unsigned int below, struct softgpu_image *image)
 {
@@ -78,11 +149,10 @@ static int unpack_container(const void *bytes, size_t size, unsigned int cc,
 	r = select_entry(bytes, size, cc, below, &entry);
 	if (r)
 		return r;
-	r = fatbin_unpack(&entry, PTX_TEXT_SIZE_MAX, &image->text, &image->size);
-	if (r > 0)
-		return SOFTGPU_IMAGE_E_INVALID;
+	r = entry.kind == FATBIN_KIND_PTX ? unpack_ptx(&entry, image)
+					  : unpack_standin(&entry, image);
 	if (r)
-		return vgpu_error_trace(r);
+		return r;
 	image->arch = entry.arch;
 	return 0;
 }
@@ -101,34 +171,18 @@ static bool is_ptx(const char *text, size_t size)
 	return size >= sizeof(version) - 1 && !memcmp(text, version, sizeof(version) - 1);
 }
 
-static int copy_text(const char *text, size_t size, struct softgpu_image *image)
-{
-	size = strnlen(text, size);
-	if (size > PTX_TEXT_SIZE_MAX)
-		return SOFTGPU_IMAGE_E_INVALID;
-	image->text = strndup(text, size);
-	if (!image->text)
-		return vgpu_error_origin(-ENOMEM);
-	image->size = size;
-	return 0;
-}
-
 int softgpu_image_select(const void *bytes, size_t size, unsigned int cc,
 	unsigned int below, struct softgpu_image *image)
 {
-	const char *text;
-	size_t text_size;
-
 	*image = (struct softgpu_image){};
 	if (size > SOFTGPU_IMAGE_SIZE_MAX)
 		return SOFTGPU_IMAGE_E_INVALID;
 	if (fatbin_is_container(bytes, size))
 		return unpack_container(bytes, size, cc, below, image);
-	if (elf_is_file(bytes, size)) {
-		if (below || !standin_find(bytes, size, &text, &text_size))
-			return SOFTGPU_IMAGE_E_NO_BINARY;
-		return copy_text(text, text_size, image);
-	}
+	if (elf_is_file(bytes, size))
+		return below ? SOFTGPU_IMAGE_E_NO_BINARY
+			     : copy_standin(
+				       bytes, size, SOFTGPU_IMAGE_E_NO_BINARY, image);
 	if (is_ptx(bytes, size))
 		return below ? SOFTGPU_IMAGE_E_NO_BINARY : copy_text(bytes, size, image);
 	return SOFTGPU_IMAGE_E_INVALID;

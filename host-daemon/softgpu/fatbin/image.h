@@ -40,14 +40,20 @@ struct softgpu_image {
  *
  * The highest PTX of at most @cc wins. Text made for one architecture only ("a")
  * or for a family ("f") counts only where it applies and then wins over plain text
- * of the same architecture. Machine code is passed over. An image in several
- * containers takes one call for each.
+ * of the same architecture. A stand-in in a container counts as the PTX that it has,
+ * machine code is passed over. An image in several containers takes one call for each.
  *
  * Return: 0, -ENOMEM, or SOFTGPU_IMAGE_E_*.
  */
 int softgpu_image_select(const void *bytes, size_t size, unsigned int cc,
 	unsigned int below, struct softgpu_image *image);
 void softgpu_image_deinit(struct softgpu_image *image);
+
+struct fatbin_entry;
+
+/* Returns: whether the entry of a container has PTX, as such or in a stand-in; or
+ * -ENOMEM. */
+int image_entry_has_ptx(const struct fatbin_entry *entry);
 
 /* Returns: the CUresult of a SOFTGPU_IMAGE_E_* condition. */
 int softgpu_image_result(int condition);

@@ -3,7 +3,9 @@
  * Stand-in for a cubin
  */
 
+#include <assert.h>
 #include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +35,16 @@ struct file {
 	Elf64_Shdr sections[_SECTION_N];
 	char names[sizeof(names)];
 };
+
+static_assert(sizeof(struct file) <= STANDIN_HEAD_SIZE, "the head has all names");
+
+bool standin_begins(const void *bytes, size_t size)
+{
+	const char *found = (const char *)bytes + offsetof(struct file, names);
+
+	return size >= sizeof(struct file) && elf_is_file(bytes, size) &&
+	       !memcmp(found, names, sizeof(names));
+}
 
 bool standin_find(const void *bytes, size_t size, const char **textp, size_t *text_sizep)
 {

@@ -17,6 +17,12 @@
 /* For people: a line for each kernel, with its sizes. */
 #define STANDIN_KERNELS ".vgpu.kernels"
 
+/* So many bytes of a file, or all of a shorter one, say whether it is such a file. */
+#define STANDIN_HEAD_SIZE 512u
+
+/* Returns: whether a file begins as those of standin_new() do. */
+bool standin_begins(const void *bytes, size_t size);
+
 /* Returns: whether there is such a section; its text need not end with a NUL. */
 bool standin_find(const void *bytes, size_t size, const char **textp, size_t *text_sizep);
 

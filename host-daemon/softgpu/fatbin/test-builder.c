@@ -48,7 +48,7 @@ void builder_poke(struct builder *builder, size_t offset, uint64_t value, size_t
 	memcpy(builder->bytes + builder->last_entry + offset, &value, size);
 }
 
-static size_t pack(enum builder_packing packing, const char *text, size_t size,
+static size_t pack(enum builder_packing packing, const void *text, size_t size,
 	char *packed, size_t max)
 {
 	size_t n;
@@ -71,11 +71,19 @@ static size_t pack(enum builder_packing packing, const char *text, size_t size,
 void builder_add(struct builder *builder, uint16_t kind, uint32_t arch, uint64_t flags,
 	unsigned int version, enum builder_packing packing, const char *text)
 {
-	size_t size = strlen(text) + 1, max = size + size / 8 + 128, n, padded;
+	builder_add_bytes(
+		builder, kind, arch, flags, version, packing, text, strlen(text) + 1);
+}
+
+void builder_add_bytes(struct builder *builder, uint16_t kind, uint32_t arch,
+	uint64_t flags, unsigned int version, enum builder_packing packing,
+	const void *bytes, size_t size)
+{
+	size_t max = size + size / 8 + 128, n, padded;
 	char *packed = malloc(max);
 
 	assert(packed);
-	n = pack(packing, text, size, packed, max);
+	n = pack(packing, bytes, size, packed, max);
 	padded = (n + 7) & ~(size_t)7;
 	builder->last_entry = builder->size;
 	append(builder, NULL, FATBIN_ENTRY_HEADER_SIZE);

@@ -31,6 +31,11 @@ void builder_deinit(struct builder *builder);
 void builder_add(struct builder *builder, uint16_t kind, uint32_t arch, uint64_t flags,
 	unsigned int version, enum builder_packing packing, const char *text);
 
+/* The same with any bytes. */
+void builder_add_bytes(struct builder *builder, uint16_t kind, uint32_t arch,
+	uint64_t flags, unsigned int version, enum builder_packing packing,
+	const void *bytes, size_t size);
+
 /* Overwrites bytes of the last entry's header. */
 void builder_poke(struct builder *builder, size_t offset, uint64_t value, size_t size);
 

@@ -153,6 +153,151 @@ TEST(elf_files_of_other_machines_have_no_ptx)
 	check_str(text, "");
 }
 
+/* Adds a file as nvcc adds that of ptxas. */
+static void add_file(struct builder *b, unsigned int arch, uint64_t flags,
+	enum builder_packing packing, const struct file *file)
+{
+	builder_add_bytes(
+		b, FATBIN_KIND_CUBIN, arch, flags, 18, packing, file->bytes, file->size);
+}
+
+static struct file standin_of(const char *text)
+{
+	struct file file;
+
+	check(!standin_new(90, text, strlen(text), "", &file.bytes, &file.size));
+	return file;
+}
+
+/* The text that is chosen from a container, or the condition that is the reason. */
+static void chooses(const struct builder *b, unsigned int below, const char *text)
+{
+	struct softgpu_image image;
+
+	check_eq(softgpu_image_select(b->bytes, b->size, CC, below, &image), 0);
+	check_str(image.text, text);
+	check_eq(image.size, strlen(text));
+	softgpu_image_deinit(&image);
+}
+
+#define BUILDER(_b)                                                                      \
+	__attribute__((__cleanup__(builder_deinit))) struct builder _b;                  \
+	builder_init(&_b)
+
+TEST(standin_in_a_container_is_taken)
+{
+	CLEAN_FILE file = standin();
+
+	for (int packing = BUILDER_PLAIN; packing <= BUILDER_ZSTD; packing++) {
+		BUILDER(b);
+		builder_add(&b, FATBIN_KIND_CUBIN, 100, 0, 18, packing, "\177ELF");
+		add_file(&b, 90, 0, packing, &file);
+		builder_close(&b);
+		chooses(&b, 0, PTX);
+	}
+}
+
+TEST(large_standin_in_a_container_is_taken)
+{
+	static char text[1000000];
+	__attribute__((__cleanup__(file_deinit))) struct file file;
+
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = 'a' + i * i % 23;
+	file = standin_of(text);
+	for (int packing = BUILDER_PLAIN; packing <= BUILDER_ZSTD; packing++) {
+		BUILDER(b);
+		add_file(&b, 90, 0, packing, &file);
+		builder_close(&b);
+		chooses(&b, 0, text);
+	}
+}
+
+TEST(standins_and_ptx_of_a_container_are_of_one_order)
+{
+	CLEAN_FILE ninety = standin_of("ninety");
+	CLEAN_FILE specific = standin_of("specific");
+	CLEAN_FILE high = standin_of("too high");
+	struct softgpu_image image;
+
+	BUILDER(b);
+	builder_add(&b, FATBIN_KIND_PTX, 80, 0, 90, BUILDER_ZSTD, "eighty");
+	add_file(&b, 90, 0, BUILDER_ZSTD, &ninety);
+	add_file(&b, 100, FATBIN_FLAG_ARCH, BUILDER_ZSTD, &specific);
+	add_file(&b, 130, 0, BUILDER_ZSTD, &high);
+	builder_add(&b, FATBIN_KIND_PTX, 100, 0, 90, BUILDER_ZSTD, "hundred");
+	builder_close(&b);
+	chooses(&b, 0, "hundred");
+	chooses(&b, 100, "ninety");
+	chooses(&b, 90, "eighty");
+	check_eq(softgpu_image_select(b.bytes, b.size, CC, 80, &image),
+		SOFTGPU_IMAGE_E_NO_BINARY);
+	add_file(&b, CC, FATBIN_FLAG_ARCH, BUILDER_LZ4, &specific);
+	builder_close(&b);
+	chooses(&b, 0, "specific");
+}
+
+/* Its head says that it is a stand-in, and the rest is missing or wrong. */
+TEST(damaged_standin_in_a_container_is_no_image)
+{
+	CLEAN_FILE file = standin();
+	struct softgpu_image image;
+	Elf64_Half machine = EM_X86_64;
+
+	check(standin_begins(file.bytes, file.size));
+	memcpy(file.bytes + offsetof(Elf64_Ehdr, e_machine), &machine, sizeof(machine));
+	for (int packing = BUILDER_PLAIN; packing <= BUILDER_ZSTD; packing++) {
+		BUILDER(b);
+		add_file(&b, 90, 0, packing, &file);
+		builder_close(&b);
+		check_eq(softgpu_image_select(b.bytes, b.size, CC, 0, &image),
+			SOFTGPU_IMAGE_E_INVALID);
+	}
+}
+
+/* Machine code is not unpacked, so that damage in it does not matter. */
+TEST(damaged_machine_code_in_a_container_is_passed_over)
+{
+	struct softgpu_image image;
+
+	for (int packing = BUILDER_LZ4; packing <= BUILDER_ZSTD; packing++) {
+		BUILDER(b);
+		builder_add(
+			&b, FATBIN_KIND_CUBIN, 90, 0, 18, packing, "\177ELF and more");
+		memset(b.bytes + b.size - 24, 0xff, 24);
+		builder_close(&b);
+		check_eq(softgpu_image_select(b.bytes, b.size, CC, 0, &image),
+			SOFTGPU_IMAGE_E_NO_BINARY);
+		builder_add(&b, FATBIN_KIND_PTX, 75, 0, 90, packing, PTX);
+		builder_close(&b);
+		chooses(&b, 0, PTX);
+	}
+}
+
+TEST(first_bytes_of_an_entry_are_those_of_all)
+{
+	struct fatbin_entry entry;
+	struct fatbin fatbin;
+	char bytes[64];
+	size_t size;
+
+	for (int packing = BUILDER_PLAIN; packing <= BUILDER_ZSTD; packing++) {
+		BUILDER(b);
+		builder_add(&b, FATBIN_KIND_PTX, 90, 0, 90, packing, PTX PTX PTX);
+		builder_add(&b, FATBIN_KIND_PTX, 90, 0, 90, packing, "1234567");
+		builder_close(&b);
+		check_eq(fatbin_init(&fatbin, b.bytes, b.size), 0);
+		check_eq(fatbin_next(&fatbin, &entry), 0);
+		check_eq(fatbin_peek(&entry, bytes, sizeof(bytes), &size), 0);
+		check_eq(size, sizeof(bytes));
+		check(!memcmp(bytes, PTX PTX PTX, sizeof(bytes)));
+		check_eq(fatbin_next(&fatbin, &entry), 0);
+		check_eq(fatbin_peek(&entry, bytes, sizeof(bytes), &size), 0);
+		check_eq(size, 8);
+		check_str(bytes, "1234567");
+	}
+}
+
 /* A cubin: the names of its sections say which kernels it has. */
 static struct file cubin(unsigned int arch, const char *kernel, const char *other)
 {
@@ -189,10 +334,9 @@ TEST(message_names_architectures_and_a_kernel)
 
 TEST(message_names_the_architectures_of_a_container)
 {
-	__attribute__((__cleanup__(builder_deinit))) struct builder b;
 	char text[MACHINE_CODE_TEXT_MAX];
 
-	builder_init(&b);
+	BUILDER(b);
 	builder_add(&b, FATBIN_KIND_CUBIN, 80, 0, 0, BUILDER_ZSTD, "no ELF file");
 	builder_add(&b, FATBIN_KIND_CUBIN, 90, 0, 0, BUILDER_PLAIN, "\177ELF");
 	builder_add(&b, FATBIN_KIND_CUBIN, 80, 0, 0, BUILDER_PLAIN, "\177ELF");
@@ -203,10 +347,9 @@ TEST(message_names_the_architectures_of_a_container)
 
 TEST(message_about_many_architectures_is_short)
 {
-	__attribute__((__cleanup__(builder_deinit))) struct builder b;
 	char text[MACHINE_CODE_TEXT_MAX];
 
-	builder_init(&b);
+	BUILDER(b);
 	for (unsigned int i = 0; i < 40; i++)
 		builder_add(
 			&b, FATBIN_KIND_CUBIN, UINT32_MAX - i, 0, 0, BUILDER_PLAIN, "x");

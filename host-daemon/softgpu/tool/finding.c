@@ -31,12 +31,17 @@ static int note_entry(struct finding *finding, const struct fatbin_entry *entry)
 {
 	struct finding_entry *entries =
 		realloc(finding->entries, (finding->n_entries + 1) * sizeof(*entries));
+	int has_ptx;
 
 	if (!entries)
 		return vgpu_error_origin(-ENOMEM);
 	finding->entries = entries;
+	has_ptx = image_entry_has_ptx(entry);
+	if (has_ptx < 0)
+		return vgpu_error_trace(has_ptx);
 	entries[finding->n_entries++] = (struct finding_entry){
 		.kind = entry->kind,
+		.is_standin = has_ptx && entry->kind != FATBIN_KIND_PTX,
 		.arch = entry->arch,
 		.suffix = entry->flags & FATBIN_FLAG_ARCH     ? 'a'
 			  : entry->flags & FATBIN_FLAG_FAMILY ? 'f'

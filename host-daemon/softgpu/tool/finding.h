@@ -21,7 +21,8 @@ enum finding_kind {
 };
 
 struct finding_entry {
-	uint16_t kind; /* enum fatbin_kind */
+	uint16_t kind;	 /* enum fatbin_kind */
+	bool is_standin; /* of the kind of machine code, but with PTX */
 	uint32_t arch;
 	char suffix; /* 'a', 'f' or 0 */
 	uint32_t version;

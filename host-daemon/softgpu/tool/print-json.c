@@ -41,6 +41,7 @@ static void print_entries(const struct finding *finding, FILE *out)
 
 		fprintf(out, "%s{\"kind\": \"%s\", ", i ? ", " : "",
 			entry->kind == FATBIN_KIND_PTX	   ? "ptx"
+			: entry->is_standin		   ? "stand-in"
 			: entry->kind == FATBIN_KIND_CUBIN ? "machine code"
 							   : "other");
 		print_target(entry->arch, entry->suffix, out);

@@ -30,6 +30,8 @@ static void print_entries(const struct finding *finding, FILE *out)
 		if (entry->kind == FATBIN_KIND_PTX)
 			fprintf(out, "PTX %u.%u for ", entry->version / 10,
 				entry->version % 10);
+		else if (entry->is_standin)
+			fprintf(out, "stand-in with PTX for ");
 		else if (entry->kind == FATBIN_KIND_CUBIN)
 			fprintf(out, "machine code for ");
 		else
