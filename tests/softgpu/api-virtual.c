@@ -98,6 +98,32 @@ TEST(addresses_without_memory_or_access_are_refused_to_copies)
 	check_cu(cuMemcpyDtoH(&word, address, 4), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* llama.cpp reserves 32 GiB for each of its pools. */
+TEST(far_more_addresses_than_memory_can_be_reserved)
+{
+	const size_t size = 32ull << 30;
+	CUdeviceptr addresses[2];
+	int word = 0;
+
+	begin();
+	for (int i = 0; i < 2; i++) {
+		const CUdeviceptr last = size - unit;
+		CUmemGenericAllocationHandle handle = create(1);
+
+		check_ok(cuMemAddressReserve(&addresses[i], size, 0, 0, 0));
+		check_ok(cuMemMap(addresses[i] + last, unit, 0, handle, 0));
+		check_ok(cuMemRelease(handle));
+		check_ok(cuMemSetAccess(addresses[i] + last, unit, &full_access, 1));
+		check_ok(cuMemsetD32(addresses[i] + last, 7, unit / 4));
+		check_ok(cuMemcpyDtoH(&word, addresses[i] + size - 4, 4));
+		check_eq(word, 7);
+	}
+	for (int i = 0; i < 2; i++) {
+		check_ok(cuMemUnmap(addresses[i] + size - unit, unit));
+		check_ok(cuMemAddressFree(addresses[i], size));
+	}
+}
+
 TEST(a_kernel_without_access_faults)
 {
 	CUmemAccessDesc desc = full_access;

@@ -21,9 +21,10 @@
 #include "mem/chunk.h"
 #include "mem/memory.h"
 
-/* Addresses for a window of our own: limit, guards and fragmentation fit in. */
+/* Addresses for a window: limit, guards and fragmentation fit in, and two reservations of
+ * llama.cpp, which reserves 32 GiB for each pool, whatever the size of the device. */
 #define MEMORY_WINDOW_FACTOR 4
-#define MEMORY_WINDOW_EXTRA (4ull << 30)
+#define MEMORY_WINDOW_EXTRA (68ull << 30)
 
 static bool memory_counts(enum range_kind kind)
 {
