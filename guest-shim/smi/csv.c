@@ -173,12 +173,27 @@ void smi_csv_show(FILE *out, const struct smi_csv *csv, const struct smi_devices
 	}
 }
 
+static void show_name(FILE *out, const char *name, const char *other, const char *unit)
+{
+	fprintf(out, "\n\"%s\"", name);
+	if (other)
+		fprintf(out, " or \"%s\"", other);
+	fputc('\n', out);
+	if (unit)
+		fprintf(out, "In %s.\n", unit);
+}
+
+/* Programs take the names from here: each is in quotation marks, at the start of a line
+ * and after an empty one, as nvidia-smi prints them. */
 void smi_csv_help(FILE *out, bool of_processes)
 {
+	fprintf(out, "Names for --query-%s:\n", of_processes ? "compute-apps" : "gpu");
 	if (of_processes)
 		for (size_t i = 0; i < N_COLUMNS; i++)
-			fprintf(out, "%s\n", columns[i].name);
+			show_name(out, columns[i].name, columns[i].other_name,
+				columns[i].unit);
 	else
 		for (size_t i = 0; i < smi_n_fields; i++)
-			fprintf(out, "%s\n", smi_fields[i].name);
+			show_name(out, smi_fields[i].name, smi_fields[i].other_name,
+				smi_fields[i].unit);
 }

@@ -20,8 +20,9 @@ _vgpu_smi() {
 		list='GENERAL MEMORY UTILIZATION ECC TEMPERATURE POWER CLOCK COMPUTE
 			PERFORMANCE PIDS'
 		;;
-	--query-gpu) list=$(vgpu-smi --help-query-gpu) ;;
-	--query-compute-apps) list=$(vgpu-smi --help-query-compute-apps) ;;
+	--query-gpu | --query-compute-apps)
+		list=$(vgpu-smi "--help-${option#--}" | sed -n 's/^"\([^"]*\)".*/\1/p')
+		;;
 	--format) list='csv csv,noheader csv,noheader,nounits csv,nounits' ;;
 	-c | --count | -lms | --loop-ms) return ;;
 	*)

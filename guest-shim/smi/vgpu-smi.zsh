@@ -4,7 +4,7 @@
 
 _vgpu_smi_values() {
 	local -a names
-	names=(${(f)"$(vgpu-smi --help-$1 2>/dev/null)"})
+	names=(${(f)"$(vgpu-smi --help-$1 2>/dev/null | sed -n 's/^"\([^"]*\)".*/\1/p')"})
 	_values -s , value $names
 }
 

@@ -7,6 +7,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,11 @@ def run(*words, status=0, program=SMI):
                           timeout=60)
     assert done.returncode == status, (words, done)
     return done.stdout, done.stderr
+
+
+def names_of_help(of="gpu"):
+    """Programs find them in this way: in quotation marks after an empty line."""
+    return re.findall(r'\n\s*\n"([^"]+)"', run(f"--help-query-{of}")[0])
 
 
 class Smi(unittest.TestCase):
@@ -58,8 +64,9 @@ class Smi(unittest.TestCase):
     def test_values_can_be_asked_for_by_name(self):
         out, _ = run("--query-gpu=index,memory.total", "--format=csv")
         self.assertRegex(out, r"\Aindex, memory.total \[MiB\]\n0, \d+ MiB\n\Z")
-        names = run("--help-query-gpu")[0].split()
+        names = names_of_help()
         self.assertGreater(len(names), 50)
+        self.assertIn("process_name", names_of_help("compute-apps"))
         line = self.value(",".join(names))
         self.assertEqual(len(line.split(", ")), len(names), line)
 
@@ -79,7 +86,7 @@ class Smi(unittest.TestCase):
         everything = json.loads(run("--json")[0])
         self.assertEqual(everything["cuda_version"], "13.0")
         (gpu,) = everything["gpus"]
-        for name in run("--help-query-gpu")[0].split():
+        for name in names_of_help():
             self.assertIn(name, gpu)
         self.assertIsNone(gpu["temperature.gpu"])
         self.assertEqual(gpu["memory.total"], gpu["memory.used"] + gpu["memory.free"])
