@@ -15,10 +15,10 @@ from pathlib import Path
 from suite import Skip
 
 CUDA = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
-SOURCES = """Types: deb-src
+SOURCES = """Types: {types}
 URIs: http://deb.debian.org/debian
 Suites: {codename}
-Components: main
+Components: {components}
 Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 """
 PLACE = re.compile(r"^'[^']+' (\S+\.deb) ", re.M)
@@ -100,6 +100,17 @@ class Cache:
                     ["download", name], options)
         return self.unpacked
 
+    def contrib_package(self, name):
+        """Unpacks one package without its dependencies that is in contrib, because it needs a
+        driver from elsewhere."""
+        options = self.separate_lists("lists-contrib", types="deb", components="contrib")
+        if self.may_fetch:
+            self.apt(name, "update", options=["-o", "Acquire::Languages=none", *options])
+        listed = self.apt(name, "--print-uris", "download", name, options=options)
+        self.unpack(name, [self.root / "archives" / file for file in PLACE.findall(listed)],
+                    ["download", name], options)
+        return self.unpacked
+
     def unpack(self, what, files, words, options=()):
         stamps = self.folder("debian/.unpacked")
         files = [file for file in files if not (stamps / file.name).exists()]
@@ -155,16 +166,20 @@ class Cache:
 
     def download_source(self, package, place):
         """Uses separate lists: the lists of the machine may lack sources."""
-        lists = self.folder("lists")
-        (lists / "partial").mkdir(exist_ok=True)
-        file = self.root / "source.sources"
-        file.write_text(SOURCES.format(codename=codename()), encoding="utf-8")
-        options = ["-o", f"Dir::Etc::sourcelist={file}", "-o", "Dir::Etc::sourceparts=-",
-                   "-o", f"Dir::State::lists={lists}", "-o", "Dir::Cache::pkgcache=",
-                   "-o", "Dir::Cache::srcpkgcache="]
+        options = self.separate_lists("lists", types="deb-src", components="main")
         self.apt(f"the source of {package}", "update", options=options)
         self.apt(f"the source of {package}", "source", "--download-only", package,
                  folder=place, options=options)
+
+    def separate_lists(self, name, **of_sources):
+        """Options for apt with a list of sources other than the machine's."""
+        lists = self.folder(name)
+        (lists / "partial").mkdir(exist_ok=True)
+        file = self.root / f"{name}.sources"
+        file.write_text(SOURCES.format(codename=codename(), **of_sources), encoding="utf-8")
+        return ["-o", f"Dir::Etc::sourcelist={file}", "-o", "Dir::Etc::sourceparts=-",
+                "-o", f"Dir::State::lists={lists}", "-o", "Dir::Cache::pkgcache=",
+                "-o", "Dir::Cache::srcpkgcache="]
 
     def wheel(self, name, version=None, is_source=False):
         """Unpacks a package of PyPI, without its dependencies; the newest unless told. A

@@ -3,6 +3,7 @@
 
 from suite_clang import Clang
 from suite_cudart import Cudart
+from suite_discovery import Discovery
 from suite_example import Example
 from suite_ffmpeg import Ffmpeg
 from suite_halide import Halide
@@ -16,6 +17,6 @@ from suite_python import Python
 from suite_samples import Samples
 
 SUITES = {suite.name: suite for suite in (
-    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Jit, Libraries, Nvml, Python,
-    Samples, Example,
+    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Jit, Libraries, Discovery, Nvml,
+    Python, Samples, Example,
 )}
