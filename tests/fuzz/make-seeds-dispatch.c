@@ -119,9 +119,9 @@ static void add_module(void)
 	Vgpu__CuModuleLoadDataExRequest load = VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
 	Vgpu__CuModuleGetFunctionRequest get = VGPU__CU_MODULE_GET_FUNCTION_REQUEST__INIT;
 	/* The fuzzer has put something there. */
-	struct vgpu_load block = { .n_images = 1, .images = { { arena(), 16 } } };
+	struct vgpu_load block = { .n_images = 1, .first = { { arena(), 16 } } };
 
-	load.load = (ProtobufCBinaryData){ sizeof(block), (uint8_t *)&block };
+	load.load = (ProtobufCBinaryData){ vgpu_load_size(&block), (uint8_t *)&block };
 	add(VGPU_CALL_cuModuleLoadDataEx, VGPU_FRAME_REPLY, &load.base);
 	get.hmod = first_handle(VGPU_HANDLE_MODULE);
 	get.name = (char *)"kernel";

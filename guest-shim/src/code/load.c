@@ -80,7 +80,7 @@ CUresult shim_load_upload(struct shim_load *load, uint64_t room)
 	place += logs;
 	for (uint32_t i = 0; i < image->n_parts; i++) {
 		shim_image_copy_part(&image->parts[i], place);
-		load->wire.images[i] = (struct vgpu_load_image){
+		*vgpu_load_image_at(&load->wire, i) = (struct vgpu_load_image){
 			.address = (uint64_t)(uintptr_t)place,
 			.size = image->parts[i].size,
 		};
@@ -102,7 +102,7 @@ static CUresult name_image(struct shim_load *load, const struct shim_digest *kno
 	result = shim_load_upload(load, 0);
 	load->image.n_parts = n_parts;
 	for (uint32_t i = 0; i < n_parts; i++)
-		load->wire.images[i].size = load->image.parts[i].size;
+		vgpu_load_image_at(&load->wire, i)->size = load->image.parts[i].size;
 	load->wire.n_images = n_parts;
 	memcpy(load->wire.digest, known->bytes, sizeof(load->wire.digest));
 	load->wire.flags |= VGPU_LOAD_BY_DIGEST;
@@ -150,7 +150,8 @@ CUresult shim_load_image(struct shim_load **loadp, const struct shim_load_source
 
 ProtobufCBinaryData shim_load_bytes(struct shim_load *load)
 {
-	return (ProtobufCBinaryData){ sizeof(load->wire), (uint8_t *)&load->wire };
+	return (ProtobufCBinaryData){ vgpu_load_size(&load->wire),
+		(uint8_t *)&load->wire };
 }
 
 static struct vgpu_load_result result_of(const ProtobufCBinaryData *bytes)
@@ -192,7 +193,7 @@ static void remember(const struct shim_load *load, const struct vgpu_load_result
 			     (digest.is_silent && !(load->wire.flags & VGPU_LOAD_SILENT));
 
 	vgpu_log_debug("code of %llu bytes was %s",
-		(unsigned long long)load->wire.images[0].size,
+		(unsigned long long)load->wire.first[0].size,
 		was_named ? "there already" : "sent");
 	if (!load->is_identified || !load->is_settled || !is_news ||
 		!(result->flags & VGPU_LOAD_HAS_DIGEST))

@@ -56,7 +56,7 @@ void code_place(struct code *code, const struct vgpu_load *load)
 
 	for (uint32_t i = 0; i < load->n_images; i++) {
 		code->containers[i] = bytes;
-		bytes += image_padded(load->images[i].size);
+		bytes += image_padded(vgpu_load_image(load, i)->size);
 	}
 	code->start = code->containers[0];
 	if (load->n_images == 1)

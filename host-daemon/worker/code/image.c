@@ -43,7 +43,7 @@ static void compute_digest(const struct image *image, uint8_t digest[SHA256_DIGE
 static void copy_containers(uint8_t *to, const struct vgpu_load *load)
 {
 	for (uint32_t i = 0; i < load->n_images; i++) {
-		const struct vgpu_load_image *container = &load->images[i];
+		const struct vgpu_load_image *container = vgpu_load_image(load, i);
 
 		memcpy(to, (const void *)(uintptr_t)container->address, container->size);
 		to += image_padded(container->size);

@@ -27,7 +27,7 @@ static CUresult total_size(
 	uint64_t total = 0;
 
 	for (uint32_t i = 0; i < load->n_images; i++) {
-		const struct vgpu_load_image *image = &load->images[i];
+		const struct vgpu_load_image *image = vgpu_load_image(load, i);
 
 		if (!image->size || image->size > IMAGES_SIZE_MAX)
 			return CUDA_ERROR_INVALID_VALUE;
@@ -95,7 +95,8 @@ static CUresult check_containers(
 
 	images->is_silent = true;
 	for (uint32_t i = 0; i < load->n_images; i++) {
-		const uint64_t size = load->images[i].size, padded = image_padded(size);
+		const uint64_t size = vgpu_load_image(load, i)->size,
+			       padded = image_padded(size);
 
 		if (!is_padding(bytes + size, padded - size) ||
 			!image_is_contained(bytes, size)) {

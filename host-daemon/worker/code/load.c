@@ -13,10 +13,12 @@
 
 bool load_copy(const ProtobufCBinaryData *bytes, struct vgpu_load *wire)
 {
-	if (bytes->len != sizeof(*wire))
+	memset(wire, 0, sizeof(*wire));
+	if (bytes->len < offsetof(struct vgpu_load, more) || bytes->len > sizeof(*wire))
 		return false;
-	memcpy(wire, bytes->data, sizeof(*wire));
-	return true;
+	memcpy(wire, bytes->data, bytes->len);
+	return wire->n_images <= VGPU_LOAD_IMAGES_MAX &&
+	       bytes->len == vgpu_load_size(wire);
 }
 
 CUresult load_begin(

@@ -224,20 +224,21 @@ static struct vgpu_load text_in_the_arena(void)
 	strcpy((char *)(uintptr_t)fixture.arena, TEXT);
 	return (struct vgpu_load){
 		.n_images = 1,
-		.images = { { fixture.arena, TEXT_SIZE } },
+		.first = { { fixture.arena, TEXT_SIZE } },
 	};
 }
 
 static struct vgpu_load_result answered;
 
-static CUresult load_module(struct vgpu_load *block)
+/* With as many bytes of the block as a guest chooses to send. */
+static CUresult load_module_of(struct vgpu_load *block, size_t size)
 {
 	Vgpu__CuModuleLoadDataExRequest request =
 		VGPU__CU_MODULE_LOAD_DATA_EX_REQUEST__INIT;
 	Vgpu__CuModuleLoadDataExReply *reply;
 
 	loaded = NULL;
-	request.load = (ProtobufCBinaryData){ sizeof(*block), (uint8_t *)block };
+	request.load = (ProtobufCBinaryData){ size, (uint8_t *)block };
 	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuModuleLoadDataEx, VGPU_FRAME_REPLY,
 			 &request.base),
 		0);
@@ -250,12 +251,17 @@ static CUresult load_module(struct vgpu_load *block)
 	return fixture.result;
 }
 
+static CUresult load_module(struct vgpu_load *block)
+{
+	return load_module_of(block, vgpu_load_size(block));
+}
+
 /* The same image by the digest that the last answer named. */
 static struct vgpu_load by_digest(uint64_t size)
 {
 	struct vgpu_load block = {
 		.n_images = 1,
-		.images = { { 0, size } },
+		.first = { { 0, size } },
 		.flags = VGPU_LOAD_BY_DIGEST,
 	};
 
@@ -450,7 +456,7 @@ static struct vgpu_load text_of(const char *text)
 {
 	const struct vgpu_load block = {
 		.n_images = 1,
-		.images = { { fixture.arena, strlen(text) + 1 } },
+		.first = { { fixture.arena, strlen(text) + 1 } },
 	};
 
 	strcpy((char *)(uintptr_t)fixture.arena, text);
@@ -572,7 +578,7 @@ TEST(an_image_that_is_there_is_checked_like_any_other)
 	block.n_images = VGPU_LOAD_IMAGES_MAX + 1;
 	check_eq(load_module(&block), CUDA_ERROR_INVALID_VALUE);
 	block.n_images = 1;
-	block.images[0].size = UINT64_MAX;
+	block.first[0].size = UINT64_MAX;
 	check_eq(load_module(&block), CUDA_ERROR_INVALID_VALUE);
 	end();
 }
@@ -606,6 +612,25 @@ TEST(answers_to_earlier_questions_are_of_no_use)
 	check_eq(fixture.stats.images_found, 1);
 }
 
+TEST(blocks_of_another_size_than_their_images_are_refused)
+{
+	const size_t least = offsetof(struct vgpu_load, more);
+	struct vgpu_load block;
+
+	begin();
+	block = text_in_the_arena();
+	check_eq(load_module_of(&block, least), CUDA_SUCCESS);
+	check_eq(load_module_of(&block, least - 1), CUDA_ERROR_INVALID_VALUE);
+	check_eq(load_module_of(&block, least + 16), CUDA_ERROR_INVALID_VALUE);
+	check_eq(load_module_of(&block, 0), CUDA_ERROR_INVALID_VALUE);
+	block.n_images = VGPU_LOAD_IMAGES_FIRST + 2;
+	check_eq(load_module_of(&block, least + 16), CUDA_ERROR_INVALID_VALUE);
+	check_eq(load_module_of(&block, sizeof(block)), CUDA_ERROR_INVALID_VALUE);
+	block.n_images = UINT32_MAX;
+	check_eq(load_module_of(&block, sizeof(block)), CUDA_ERROR_INVALID_VALUE);
+	end();
+}
+
 TEST(many_containers_are_one_image)
 {
 	struct vgpu_load block = { .n_images = VGPU_LOAD_IMAGES_MAX };
@@ -615,7 +640,8 @@ TEST(many_containers_are_one_image)
 		char *text = (char *)(uintptr_t)fixture.arena + (uint64_t)i * 64;
 
 		strcpy(text, TEXT);
-		block.images[i] = (struct vgpu_load_image){ (uintptr_t)text, TEXT_SIZE };
+		*vgpu_load_image_at(&block, i) =
+			(struct vgpu_load_image){ (uintptr_t)text, TEXT_SIZE };
 	}
 	check_eq(load_module(&block), CUDA_SUCCESS);
 	settle();
@@ -634,7 +660,7 @@ static CUresult load_library(struct vgpu_load *block, uint64_t *handlep)
 	Vgpu__CuLibraryLoadDataRequest request = VGPU__CU_LIBRARY_LOAD_DATA_REQUEST__INIT;
 	Vgpu__CuLibraryLoadDataReply *reply;
 
-	request.load = (ProtobufCBinaryData){ sizeof(*block), (uint8_t *)block };
+	request.load = (ProtobufCBinaryData){ vgpu_load_size(block), (uint8_t *)block };
 	check_eq(fixture_call(&fixture, 0, VGPU_CALL_cuLibraryLoadData, VGPU_FRAME_REPLY,
 			 &request.base),
 		0);
@@ -707,7 +733,8 @@ TEST(the_code_of_a_linked_library_stays_with_all_its_parts)
 		char *text = (char *)(uintptr_t)fixture.arena + (uint64_t)i * 64;
 
 		strcpy(text, TEXT);
-		block.images[i] = (struct vgpu_load_image){ (uintptr_t)text, TEXT_SIZE };
+		*vgpu_load_image_at(&block, i) =
+			(struct vgpu_load_image){ (uintptr_t)text, TEXT_SIZE };
 	}
 	check_eq(load_library(&block, &handle), CUDA_SUCCESS);
 	check_eq(n_containers, 2);

@@ -132,7 +132,7 @@ static void drop_input(struct call *call, void *copy, uint64_t size)
 static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 	CUjitInputType type, void **copyp)
 {
-	const struct vgpu_load_image *image = &load->images[0];
+	const struct vgpu_load_image *image = vgpu_load_image(load, 0);
 	bool is_sane;
 	uint8_t *copy;
 
@@ -169,7 +169,7 @@ static CUresult copy_input(struct call *call, const struct vgpu_load *load,
 static CUresult add_data(struct call *call, struct link *link,
 	const Vgpu__CuLinkAddDataV2Request *request, const struct vgpu_load *wire)
 {
-	uint64_t size = wire->images[0].size;
+	uint64_t size = vgpu_load_image(wire, 0)->size;
 	struct vgpu_load own = *wire;
 	void *copy = NULL;
 	CUresult result;

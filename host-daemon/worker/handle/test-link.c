@@ -66,7 +66,7 @@ static CUresult call(uint32_t id, const ProtobufCMessage *request)
 
 static ProtobufCBinaryData bytes(struct vgpu_load *load)
 {
-	return (ProtobufCBinaryData){ sizeof(*load), (uint8_t *)load };
+	return (ProtobufCBinaryData){ vgpu_load_size(load), (uint8_t *)load };
 }
 
 static uint64_t link_new(uint32_t error_size)
@@ -138,14 +138,14 @@ TEST(inputs_are_copied_out_of_the_arena_and_charged)
 
 	begin();
 	link = link_new(0);
-	load.images[0] = (struct vgpu_load_image){ fixture.arena, 4096 };
+	load.first[0] = (struct vgpu_load_image){ fixture.arena, 4096 };
 	check_eq(link_add(link, load, CU_JIT_INPUT_PTX), CUDA_SUCCESS);
 	check_eq(fixture.session.totals.image_bytes, 4096);
-	load.images[0].address = fixture.arena - 8;
+	load.first[0].address = fixture.arena - 8;
 	check_eq(link_add(link, load, CU_JIT_INPUT_PTX), CUDA_ERROR_INVALID_VALUE);
-	load.images[0].size = UINT64_MAX;
+	load.first[0].size = UINT64_MAX;
 	check_eq(link_add(link, load, CU_JIT_INPUT_PTX), CUDA_ERROR_INVALID_VALUE);
-	load.images[0] = (struct vgpu_load_image){ fixture.arena, 16 };
+	load.first[0] = (struct vgpu_load_image){ fixture.arena, 16 };
 	check_eq(link_add(link, load, 99), CUDA_ERROR_INVALID_VALUE);
 	check_eq(link_add(link, load, CU_JIT_INPUT_LIBRARY), CUDA_ERROR_INVALID_IMAGE);
 	load.n_images = 2;
@@ -178,7 +178,7 @@ TEST(logs_go_to_the_arena_and_nowhere_else)
 	begin();
 	log = (char *)(uintptr_t)fixture.arena + 8192;
 	load.log_address = fixture.arena + 8192;
-	load.images[0] = (struct vgpu_load_image){ fixture.arena, 16 };
+	load.first[0] = (struct vgpu_load_image){ fixture.arena, 16 };
 	check_eq(link_new(VGPU_LOAD_LOG_MAX + 1), 0);
 	link = link_new(64);
 	check_eq(link_add(link, load, CU_JIT_INPUT_PTX), CUDA_SUCCESS);
@@ -202,7 +202,7 @@ TEST(the_error_log_of_the_linker_is_the_reason_with_and_without_a_log)
 	uint64_t link;
 
 	begin();
-	load.images[0] = (struct vgpu_load_image){ fixture.arena, 16 };
+	load.first[0] = (struct vgpu_load_image){ fixture.arena, 16 };
 	for (uint32_t log_size = 0; log_size <= 64; log_size += 64) {
 		link = link_new(log_size);
 		add_result = CUDA_SUCCESS;

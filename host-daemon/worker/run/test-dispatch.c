@@ -123,8 +123,8 @@ static ProtobufCBinaryData load_bytes(uint64_t address, uint64_t size)
 {
 	static struct vgpu_load load;
 
-	load = (struct vgpu_load){ .n_images = 1, .images = { { address, size } } };
-	return (ProtobufCBinaryData){ sizeof(load), (uint8_t *)&load };
+	load = (struct vgpu_load){ .n_images = 1, .first = { { address, size } } };
+	return (ProtobufCBinaryData){ vgpu_load_size(&load), (uint8_t *)&load };
 }
 
 /* Loads a module from the arena. Returns: its handle, or 0. */

@@ -16,10 +16,13 @@
  */
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* Parts of one image: the linked result and its inputs. */
-#define VGPU_LOAD_IMAGES_MAX 64u
+/* Parts of one image: the linked result and its inputs. NCCL is linked from 127. */
+#define VGPU_LOAD_IMAGES_MAX 512u
+/* Of these, so many are in each block; the others follow where there are more. */
+#define VGPU_LOAD_IMAGES_FIRST 64u
 #define VGPU_LOAD_OPTIONS_MAX 64u
 /* Size of either log: compilers print some ten bytes per kernel, and libraries have
  * thousands. */
@@ -57,14 +60,44 @@ struct vgpu_load {
 	uint64_t log_address;
 	uint32_t info_size; /* bytes of room, 0: not wanted */
 	uint32_t error_size;
-	struct vgpu_load_image images[VGPU_LOAD_IMAGES_MAX];
+	struct vgpu_load_image first[VGPU_LOAD_IMAGES_FIRST];
 	struct vgpu_load_option options[VGPU_LOAD_OPTIONS_MAX];
 	uint32_t flags; /* VGPU_LOAD_BY_DIGEST, VGPU_LOAD_SILENT */
 	uint32_t padding;
 	uint8_t digest[VGPU_LOAD_DIGEST_SIZE];
+	struct vgpu_load_image more[VGPU_LOAD_IMAGES_MAX - VGPU_LOAD_IMAGES_FIRST];
 };
 
-static_assert(sizeof(struct vgpu_load) == 24 + 64 * 16 + 64 * 16 + 40, "fixed size");
+static_assert(offsetof(struct vgpu_load, more) == 24 + 64 * 16 + 64 * 16 + 40, "fixed");
+static_assert(
+	sizeof(struct vgpu_load) == 2112 + 448 * 16, "the max of driver-module.xml");
+
+/* Returns: the bytes that travel, if the block has a valid number of images. */
+static inline size_t vgpu_load_size(const struct vgpu_load *load)
+{
+	size_t n_more = 0;
+
+	if (load->n_images > VGPU_LOAD_IMAGES_FIRST)
+		n_more = load->n_images - VGPU_LOAD_IMAGES_FIRST;
+	if (n_more > VGPU_LOAD_IMAGES_MAX - VGPU_LOAD_IMAGES_FIRST)
+		n_more = VGPU_LOAD_IMAGES_MAX - VGPU_LOAD_IMAGES_FIRST;
+	return offsetof(struct vgpu_load, more) + n_more * sizeof(struct vgpu_load_image);
+}
+
+/* The image of that number, which is below VGPU_LOAD_IMAGES_MAX. */
+static inline struct vgpu_load_image *vgpu_load_image_at(
+	struct vgpu_load *load, uint32_t number)
+{
+	return number < VGPU_LOAD_IMAGES_FIRST
+		       ? &load->first[number]
+		       : &load->more[number - VGPU_LOAD_IMAGES_FIRST];
+}
+
+static inline const struct vgpu_load_image *vgpu_load_image(
+	const struct vgpu_load *load, uint32_t number)
+{
+	return vgpu_load_image_at((struct vgpu_load *)load, number);
+}
 
 /* The results, besides the text of the logs. */
 struct vgpu_load_result {
