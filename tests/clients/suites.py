@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All suites, by their names."""
 
+from suite_boosting import Boosting
 from suite_clang import Clang
 from suite_cudart import Cudart
 from suite_discovery import Discovery
@@ -17,6 +18,6 @@ from suite_python import Python
 from suite_samples import Samples
 
 SUITES = {suite.name: suite for suite in (
-    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Jit, Libraries, Discovery, Nvml,
-    Python, Samples, Example,
+    Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Jit, Libraries, Boosting, Discovery,
+    Nvml, Python, Samples, Example,
 )}
