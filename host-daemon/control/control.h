@@ -222,7 +222,8 @@ static_assert(sizeof(struct control_assign) <= 244, "leaves room for the version
 /*
  * What both sides know of one worker, at the start of a sealed memfd that they share:
  * counters, to which the worker adds and which vgpud reads, also after the worker was
- * killed; and its devices, which the worker writes before READY.
+ * killed; what its session does on each device; and its devices, which the worker writes
+ * before READY.
  */
 struct worker_stats {
 	uint64_t launches;
@@ -246,6 +247,25 @@ struct worker_stats {
 
 static_assert(sizeof(struct worker_stats) == 256, "fixed size");
 
+#define WORKER_FAULTS 16u
+
+/* What the session does on each device; written by the worker. */
+struct worker_use {
+	uint64_t devices;		   /* bits: on which it has, or had, a context */
+	uint64_t memory[VGPU_DEVICES_MAX]; /* in use now, bytes */
+	/* Faults of contexts: how many so far, and the last of them in a ring. The entry
+	 * is written before it is counted. */
+	uint64_t n_faults;
+	struct {
+		uint32_t device;
+		int32_t result; /* a CUresult */
+	} faults[WORKER_FAULTS];
+};
+
+#define WORKER_USE_OFF 1024u
+
+static_assert(sizeof(struct worker_stats) <= WORKER_USE_OFF, "they have room");
+
 enum {
 	WORKER_DEVICES_SOFTGPU = 1u << 0, /* they are software */
 };
@@ -256,9 +276,13 @@ struct worker_devices {
 	uint32_t n_units; /* of software that work at the same time */
 	uint32_t reserved;
 	struct vgpu_device_info infos[VGPU_DEVICES_MAX];
+	uint8_t peers[VGPU_DEVICES_MAX][VGPU_DEVICES_MAX]; /* VGPU_STATUS_PEER_* */
 };
 
 #define WORKER_DEVICES_OFF 4096u
+
+static_assert(WORKER_USE_OFF + sizeof(struct worker_use) <= WORKER_DEVICES_OFF,
+	"they have room");
 #define WORKER_STATS_SIZE (68u << 10)
 
 static_assert(WORKER_DEVICES_OFF + sizeof(struct worker_devices) <= WORKER_STATS_SIZE,

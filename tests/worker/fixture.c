@@ -54,8 +54,8 @@ void fixture_init(struct fixture *fixture)
 	reserve_window(fixture);
 	fake_driver_init(&fixture->driver, fixture->window.base + FIXTURE_SHM_SIZE);
 	must(!session_prepare(&fixture->session, &fixture->driver) &&
-			!session_init(&fixture->session, &fixture->stats, -1, &assign,
-				&fixture->window,
+			!session_init(&fixture->session, &fixture->stats, &fixture->use,
+				-1, &assign, &fixture->window,
 				&(struct session_fds){ memfd, -1, -1, -1 }),
 		"no session");
 	fixture->arena = fixture->session.arena->base +

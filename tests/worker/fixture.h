@@ -27,6 +27,7 @@ struct fixture {
 	struct driver driver;
 	struct vgpu_window window;
 	struct worker_stats stats;
+	struct worker_use use;
 	struct session session;
 	uint32_t sequence;
 	uint64_t arena;	  /* address of the first byte granted */

@@ -125,6 +125,7 @@ static CUresult retain_locked(struct session *session, struct context *context)
 		driver->cuDevicePrimaryCtxRelease_v2(context->device);
 		return result;
 	}
+	session_use_device(session, context->device);
 	/* Partner: the loads in context_enter() and context_ensure(). */
 	__atomic_store_n(&context->object.driver, retained, __ATOMIC_RELEASE);
 	return CUDA_SUCCESS;
@@ -159,6 +160,7 @@ CUresult context_add(struct session *session, CUcontext driver_context, CUdevice
 	if (object_table_add(&session->contexts.table, driver_context, NULL, NULL,
 		    &like.object, &object))
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	session_use_device(session, device);
 	*handlep = object_handle(&session->contexts.table, object);
 	return CUDA_SUCCESS;
 }

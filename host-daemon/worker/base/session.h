@@ -56,6 +56,7 @@ struct session {
 	uint64_t extents_off;
 	const struct driver *driver;
 	struct worker_stats *stats;
+	struct worker_use *use;
 	uint8_t *area; /* the channel's, at W + area_off */
 	int driver_version;
 	int n_devices;
@@ -130,6 +131,14 @@ void session_ring(struct session *session);
 /* Adds to a counter of the session's statistics, named as in struct worker_stats. */
 #define session_count(_session, _counter, _n)                                            \
 	__atomic_fetch_add(&(_session)->stats->_counter, (_n), __ATOMIC_RELAXED)
+
+/* Notes that the session has a context on a device. */
+static inline void session_use_device(struct session *session, CUdevice device)
+{
+	/* Partner: vgpud's look at what it publishes. */
+	__atomic_fetch_or(
+		&session->use->devices, (uint64_t)1 << device, __ATOMIC_RELAXED);
+}
 
 /*
  * Adds the calling thread's private counts: a write to a cache line shared by all threads

@@ -61,7 +61,7 @@ static CUresult take(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 	if (result == CUDA_SUCCESS) {
 		context = (struct context *)array->object.owner;
 		context->array_bytes -= array->charged;
-		device_memory_refund(session, array->charged);
+		device_memory_refund(session, context->device, array->charged);
 		result = object_take(call, kind, handle, driver_arrayp);
 	}
 	pthread_mutex_unlock(&session->contexts.lock);
@@ -81,7 +81,7 @@ CUresult handle_cuArray3DCreate_v2(struct call *call,
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!array_size(&descriptor, 1, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!device_memory_charge(call->session, size))
+	if (!device_memory_charge(call->session, call->context->device, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = call->driver->cuArray3DCreate_v2(&array, &descriptor);
 	if (result == CUDA_SUCCESS) {
@@ -91,7 +91,7 @@ CUresult handle_cuArray3DCreate_v2(struct call *call,
 			call->driver->cuArrayDestroy(array);
 	}
 	if (result != CUDA_SUCCESS)
-		device_memory_refund(call->session, size);
+		device_memory_refund(call->session, call->context->device, size);
 	return result;
 }
 
@@ -177,7 +177,7 @@ CUresult handle_cuMipmappedArrayCreate(struct call *call,
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!array_size(&descriptor, request->num_mipmap_levels, &size))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!device_memory_charge(call->session, size))
+	if (!device_memory_charge(call->session, call->context->device, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = call->driver->cuMipmappedArrayCreate(
 		&mipmap, &descriptor, request->num_mipmap_levels);
@@ -188,7 +188,7 @@ CUresult handle_cuMipmappedArrayCreate(struct call *call,
 			call->driver->cuMipmappedArrayDestroy(mipmap);
 	}
 	if (result != CUDA_SUCCESS)
-		device_memory_refund(call->session, size);
+		device_memory_refund(call->session, call->context->device, size);
 	return result;
 }
 

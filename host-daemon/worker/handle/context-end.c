@@ -48,7 +48,7 @@ static void forget_contents(struct session *session, struct context *context)
 	array_bytes = context->array_bytes;
 	context->array_bytes = 0;
 	pthread_mutex_unlock(&session->contexts.lock);
-	device_memory_refund(session, array_bytes);
+	device_memory_refund(session, context->device, array_bytes);
 	callbacks_forget_context(session, context);
 	captures_forget_context(session, context);
 	/* While the context can still be entered, which they may have to. */

@@ -3,8 +3,11 @@
  * Constant properties of the devices
  */
 
+#include <string.h>
+
 #include "driver/driver.h"
 #include "vgpu/handle.h"
+#include "vgpu/status.h"
 #include "worker/handle/device-info.h"
 #include "worker/handle/generated.h"
 #include "worker/memory/host-mapping.h"
@@ -14,6 +17,7 @@ static struct {
 	int n;
 	CUresult results[VGPU_DEVICES_MAX];
 	struct vgpu_device_info infos[VGPU_DEVICES_MAX];
+	uint8_t peers[VGPU_DEVICES_MAX][VGPU_DEVICES_MAX]; /* VGPU_STATUS_PEER_* */
 } devices;
 
 /* Memory of the host at addresses of the program is the worker's work: what the driver
@@ -68,13 +72,41 @@ static CUresult ask(
 	return CUDA_SUCCESS;
 }
 
-void device_info_load(const struct vgpu_driver *driver, int n_devices)
+/* As calls of the guest are answered, see peer.c: where the worker places memory itself,
+ * no device has access to that of another. */
+static uint8_t ask_peer(const struct vgpu_driver *driver, CUdevice device, CUdevice peer)
+{
+	int has_access = 0, has_atomics = 0;
+
+	if (!driver->cuDeviceCanAccessPeer || !driver->cuDeviceGetP2PAttribute ||
+		driver->cuDeviceCanAccessPeer(&has_access, device, peer) != CUDA_SUCCESS)
+		return 0;
+	driver->cuDeviceGetP2PAttribute(&has_atomics,
+		CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, device, peer);
+	return (uint8_t)(VGPU_STATUS_PEER_KNOWN |
+			 (has_access ? VGPU_STATUS_PEER_ACCESS : 0) |
+			 (has_access && has_atomics ? VGPU_STATUS_PEER_ATOMICS : 0));
+}
+
+static void load_peers(const struct driver *driver)
+{
+	for (int i = 0; i < devices.n; i++)
+		for (int k = 0; k < devices.n; k++)
+			if (i != k)
+				devices.peers[i][k] =
+					driver->set_window
+						? ask_peer(&driver->table, i, k)
+						: VGPU_STATUS_PEER_KNOWN;
+}
+
+void device_info_load(const struct driver *driver, int n_devices)
 {
 	if (devices.is_loaded)
 		return;
 	devices.n = n_devices < (int)VGPU_DEVICES_MAX ? n_devices : (int)VGPU_DEVICES_MAX;
 	for (int i = 0; i < devices.n; i++)
-		devices.results[i] = ask(driver, i, &devices.infos[i]);
+		devices.results[i] = ask(&driver->table, i, &devices.infos[i]);
+	load_peers(driver);
 	devices.is_loaded = true;
 }
 
@@ -82,6 +114,7 @@ void device_info_publish(struct worker_devices *published)
 {
 	for (int i = 0; i < devices.n; i++)
 		published->infos[i] = devices.infos[i];
+	memcpy(published->peers, devices.peers, sizeof(published->peers));
 	published->n = (uint32_t)devices.n;
 	published->n_units =
 		(uint32_t)devices.infos[0]

@@ -13,7 +13,7 @@
 #include "vgpu/device-info.h"
 
 /* Queries the driver for all devices, once. */
-void device_info_load(const struct vgpu_driver *driver, int n_devices);
+void device_info_load(const struct driver *driver, int n_devices);
 
 /* Writes them for vgpud. */
 void device_info_publish(struct worker_devices *devices);

@@ -115,7 +115,14 @@ static enum charge charge_locked(struct session *session, uint64_t size)
 	return fits(session, used, limit) ? CHARGE_AGAIN : CHARGE_REFUSED;
 }
 
-bool device_memory_charge(struct session *session, uint64_t size)
+/* For the host: in all, and on each device. */
+static void count(struct session *session, CUdevice device, uint64_t size)
+{
+	session_count(session, device_memory, size);
+	__atomic_fetch_add(&session->use->memory[device], size, __ATOMIC_RELAXED);
+}
+
+bool device_memory_charge(struct session *session, CUdevice device, uint64_t size)
 {
 	enum charge charge = CHARGE_AGAIN;
 
@@ -128,16 +135,16 @@ bool device_memory_charge(struct session *session, uint64_t size)
 	}
 	if (charge != CHARGE_DONE)
 		return false;
-	session_count(session, device_memory, size);
+	count(session, device, size);
 	return true;
 }
 
-void device_memory_refund(struct session *session, uint64_t size)
+void device_memory_refund(struct session *session, CUdevice device, uint64_t size)
 {
 	pthread_mutex_lock(&session->memory->lock);
 	set_locked(session->memory, session->memory->used - size);
 	pthread_mutex_unlock(&session->memory->lock);
-	session_count(session, device_memory, -size);
+	count(session, device, -size);
 }
 
 /* The device memory that all workers of the VM use. */
@@ -291,7 +298,7 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!device_memory_charge(session, size))
+	if (!device_memory_charge(session, call->context->device, size))
 		return device_memory_refuse(session, size, true);
 	result = driver_alloc(call, size, &range.start);
 	if (result == CUDA_ERROR_OUT_OF_MEMORY)
@@ -312,13 +319,14 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 	return CUDA_SUCCESS;
 
 refund:
-	device_memory_refund(session, size);
+	device_memory_refund(session, call->context->device, size);
 	return result;
 }
 
 CUresult device_memory_free(struct call *call, uint64_t address)
 {
 	struct session *session = call->session;
+	struct context *context;
 	struct range range;
 	CUresult result;
 
@@ -331,9 +339,10 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 	if (ranges_remove(&session->ranges, RANGE_MEMORY, address, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	/* cuMemFree waits for the context of the memory, and returns its fault. */
-	call_names_context(call, (struct context *)range.owner);
+	context = (struct context *)range.owner;
+	call_names_context(call, context);
 	result = driver_free(session, address);
-	device_memory_refund(session, range.size);
+	device_memory_refund(session, context->device, range.size);
 	return result;
 }
 
@@ -395,7 +404,7 @@ void device_memory_free_all(struct session *session, const struct context *conte
 		if (range.kind != RANGE_MEMORY)
 			continue;
 		driver_free(session, range.start);
-		device_memory_refund(session, range.size);
+		device_memory_refund(session, context->device, range.size);
 	}
 }
 
@@ -411,6 +420,6 @@ void device_memory_forget(struct session *session, const struct context *context
 		 * were placed here. */
 		if (session->memory->placement)
 			placement_release(session->memory->placement, range.start);
-		device_memory_refund(session, range.size);
+		device_memory_refund(session, context->device, range.size);
 	}
 }

@@ -43,10 +43,10 @@ void device_memory_deinit(struct session *session);
  * descriptor, or -1. Return: 0 or -errno. */
 int device_memory_share(struct session *session, int fd, uint32_t slot);
 
-/* Charges memory before its allocation, so that two lanes cannot exceed the limit.
- * Return: false beyond the limit. */
-bool device_memory_charge(struct session *session, uint64_t size);
-void device_memory_refund(struct session *session, uint64_t size);
+/* Charges memory of a device before its allocation, so that two lanes cannot exceed the
+ * limit. Return: false beyond the limit. */
+bool device_memory_charge(struct session *session, CUdevice device, uint64_t size);
+void device_memory_refund(struct session *session, CUdevice device, uint64_t size);
 
 /* Reports which memory is used up, the VM's or the device's. Return:
  * CUDA_ERROR_OUT_OF_MEMORY. */

@@ -42,20 +42,20 @@ TEST(a_quota_is_of_all_workers_together)
 
 	begin(1000);
 	quota_set(page, THEIRS, 600);
-	check(!device_memory_charge(session, 401));
+	check(!device_memory_charge(session, 0, 401));
 	check_eq(page->used[MINE - 1], 0);
-	check(device_memory_charge(session, 300));
+	check(device_memory_charge(session, 0, 300));
 	check_eq(page->used[MINE - 1], 300);
-	check(!device_memory_charge(session, 101));
+	check(!device_memory_charge(session, 0, 101));
 	check_eq(page->used[MINE - 1], 300);
-	check(device_memory_charge(session, 100));
-	check(!device_memory_charge(session, 1));
+	check(device_memory_charge(session, 0, 100));
+	check(!device_memory_charge(session, 0, 1));
 	check_eq(fixture.stats.device_memory, 400);
 	/* The other one was killed. */
 	quota_clear(page, THEIRS);
-	check(device_memory_charge(session, 600));
-	check(!device_memory_charge(session, 1));
-	device_memory_refund(session, 1000);
+	check(device_memory_charge(session, 0, 600));
+	check(!device_memory_charge(session, 0, 1));
+	device_memory_refund(session, 0, 1000);
 	check_eq(page->used[MINE - 1], 0);
 	check_eq(fixture.stats.device_memory, 0);
 	end();
@@ -66,18 +66,18 @@ TEST(writes_of_another_worker_cost_only_memory)
 	struct session *session = &fixture.session;
 
 	begin(1000);
-	check(device_memory_charge(session, 100));
+	check(device_memory_charge(session, 0, 100));
 	quota_set(page, THEIRS, UINT64_MAX);
-	check(!device_memory_charge(session, 1));
+	check(!device_memory_charge(session, 0, 1));
 	quota_set(page, THEIRS, UINT64_MAX - 50);
-	check(!device_memory_charge(session, 1));
+	check(!device_memory_charge(session, 0, 1));
 	/* Into our own slot, which the next change overwrites. */
 	quota_set(page, THEIRS, 0);
 	quota_set(page, MINE, 0);
-	check(device_memory_charge(session, 900));
+	check(device_memory_charge(session, 0, 900));
 	check_eq(page->used[MINE - 1], 1000);
-	check(!device_memory_charge(session, 1));
-	check(!device_memory_charge(session, UINT64_MAX));
+	check(!device_memory_charge(session, 0, 1));
+	check(!device_memory_charge(session, 0, UINT64_MAX));
 	end();
 }
 
@@ -87,27 +87,27 @@ TEST(a_limit_that_is_changed_counts_at_once)
 	size_t total = 0;
 
 	begin(1000);
-	check(device_memory_charge(session, 600));
+	check(device_memory_charge(session, 0, 600));
 	quota_set_limit(page, 4000);
 	quota_set(page, THEIRS, 3000);
 	total = device_memory_limit(session, 1 << 20);
 	check_eq(total, 4000);
-	check(device_memory_charge(session, 400));
-	check(!device_memory_charge(session, 1));
+	check(device_memory_charge(session, 0, 400));
+	check(!device_memory_charge(session, 0, 1));
 	/* Less than is in use: no further allocation, and freed memory is not counted any
 	 * more. */
 	quota_set_limit(page, 2000);
-	check(!device_memory_charge(session, 1));
-	device_memory_refund(session, 1000);
+	check(!device_memory_charge(session, 0, 1));
+	device_memory_refund(session, 0, 1000);
 	quota_set(page, THEIRS, 1500);
-	check(device_memory_charge(session, 500));
-	check(!device_memory_charge(session, 1));
-	device_memory_refund(session, 500);
+	check(device_memory_charge(session, 0, 500));
+	check(!device_memory_charge(session, 0, 1));
+	device_memory_refund(session, 0, 500);
 	/* None any more. */
 	quota_set_limit(page, 0);
-	check(device_memory_charge(session, 1ull << 40));
+	check(device_memory_charge(session, 0, 1ull << 40));
 	check_eq(device_memory_limit(session, 1 << 20), 1 << 20);
-	device_memory_refund(session, 1ull << 40);
+	device_memory_refund(session, 0, 1ull << 40);
 	end();
 }
 
@@ -115,9 +115,26 @@ TEST(without_a_quota_others_see_the_use_as_well)
 {
 	begin(0);
 	quota_set(page, THEIRS, UINT64_MAX);
-	check(device_memory_charge(&fixture.session, 1ull << 40));
+	check(device_memory_charge(&fixture.session, 0, 1ull << 40));
 	check_eq(page->used[MINE - 1], 1ull << 40);
-	device_memory_refund(&fixture.session, 1ull << 40);
+	device_memory_refund(&fixture.session, 0, 1ull << 40);
+	end();
+}
+
+TEST(each_device_has_its_own_count)
+{
+	struct session *session = &fixture.session;
+
+	begin(1000);
+	check(device_memory_charge(session, 0, 300));
+	check(device_memory_charge(session, 3, 200));
+	check(!device_memory_charge(session, 3, 501));
+	check_eq(fixture.use.memory[0], 300);
+	check_eq(fixture.use.memory[3], 200);
+	device_memory_refund(session, 0, 300);
+	check_eq(fixture.use.memory[0], 0);
+	check_eq(fixture.use.memory[3], 200);
+	check_eq(fixture.stats.device_memory, 200);
 	end();
 }
 

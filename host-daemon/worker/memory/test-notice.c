@@ -27,14 +27,14 @@ static struct session *begin(uint64_t quota, uint64_t used, uint64_t used_by_oth
 	quota_open(page, THEIRS);
 	quota_set(page, THEIRS, used_by_others);
 	check_eq(device_memory_share(&fixture.session, fd, MINE), 0);
-	check(device_memory_charge(&fixture.session, used));
+	check(device_memory_charge(&fixture.session, 0, used));
 	check_eq(notices_arm(&fixture.session), CUDA_SUCCESS);
 	return &fixture.session;
 }
 
 static void end(void)
 {
-	device_memory_refund(&fixture.session, fixture.session.memory->used);
+	device_memory_refund(&fixture.session, 0, fixture.session.memory->used);
 	page = quota_unmap(page);
 	fixture_deinit(&fixture);
 }
@@ -80,7 +80,7 @@ TEST(a_lower_limit_is_told_to_whoever_waits)
 	check_eq(pthread_join(thread, NULL), 0);
 	check_eq(excess, 400);
 	/* Less memory and a limit that is lower again. */
-	device_memory_refund(session, 500);
+	device_memory_refund(session, 0, 500);
 	thread = start_lane(&excess);
 	quota_set_limit(page, 350);
 	check_eq(pthread_join(thread, NULL), 0);
@@ -116,7 +116,7 @@ TEST(what_is_no_excess_is_not_told)
 	quota_set_limit(page, 600);
 	quota_set_limit(page, 0);
 	quota_set_limit(page, 2000);
-	check(!device_memory_charge(session, 1401));
+	check(!device_memory_charge(session, 0, 1401));
 	quota_set_limit(page, 599);
 	check_eq(pthread_join(thread, NULL), 0);
 	check_eq(excess, 1);
@@ -170,7 +170,7 @@ static struct {
 static void *charge(void *data)
 {
 	pthread_barrier_wait(&race.barrier);
-	race.was_charged = device_memory_charge(&fixture.session, 600);
+	race.was_charged = device_memory_charge(&fixture.session, 0, 600);
 	pthread_barrier_wait(&race.barrier);
 	return NULL;
 }
@@ -192,7 +192,7 @@ TEST(memory_is_charged_before_the_limit_is_lowered_or_refused)
 		check_eq(pthread_join(thread, NULL), 0);
 		check(used == 600 || !race.was_charged);
 		if (race.was_charged)
-			device_memory_refund(&fixture.session, 600);
+			device_memory_refund(&fixture.session, 0, 600);
 		quota_set_limit(page, 1000);
 	}
 	pthread_barrier_destroy(&race.barrier);

@@ -179,7 +179,7 @@ static void settle(struct call *call, struct allocation *allocation)
 	/* First, so that vgpud soon counts what others still use. */
 	share_leave(call->session, &allocation->share);
 	if (!allocation->is_import)
-		device_memory_refund(call->session, allocation->size);
+		device_memory_refund(call->session, allocation->device, allocation->size);
 	free(allocation);
 }
 
@@ -241,11 +241,11 @@ CUresult virtual_create(struct call *call, uint64_t size, CUdevice device,
 
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!device_memory_charge(call->session, size))
+	if (!device_memory_charge(call->session, device, size))
 		return device_memory_refuse(call->session, size, true);
 	allocation = calloc(1, sizeof(*allocation));
 	if (!allocation) {
-		device_memory_refund(call->session, size);
+		device_memory_refund(call->session, device, size);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	allocation->size = size;
@@ -258,7 +258,7 @@ CUresult virtual_create(struct call *call, uint64_t size, CUdevice device,
 	if (result == CUDA_ERROR_OUT_OF_MEMORY && !reason_is_said)
 		device_memory_refuse(call->session, size, false);
 	if (result != CUDA_SUCCESS) {
-		device_memory_refund(call->session, size);
+		device_memory_refund(call->session, device, size);
 		free(allocation);
 	}
 	return result;

@@ -91,6 +91,11 @@ static int begin_sandbox(struct worker_process *w)
 	return r;
 }
 
+static struct worker_use *use_of(struct worker_process *w)
+{
+	return (struct worker_use *)(void *)((uint8_t *)w->stats + WORKER_USE_OFF);
+}
+
 /* vgpud shows them to guests that have no worker. */
 static void publish_devices(struct worker_process *w)
 {
@@ -122,7 +127,7 @@ static int make_ready(struct worker_process *w)
 		if (driver->cuDriverGetVersion)
 			driver->cuDriverGetVersion(&ready->driver_version);
 		ready->n_devices = n_devices;
-		device_info_load(driver, n_devices);
+		device_info_load(&w->driver, n_devices);
 		publish_devices(w);
 		r = session_prepare(&w->session, &w->driver);
 	}
@@ -220,8 +225,8 @@ static int open_session(struct worker_process *w)
 			window.size - assign->shm_size, window.base, assign->shm_size))
 		r = vgpu_error_origin(-ENOTSUP);
 	if (!r)
-		r = session_init(&w->session, w->stats, w->options.control, assign,
-			&window,
+		r = session_init(&w->session, w->stats, use_of(w), w->options.control,
+			assign, &window,
 			&(struct session_fds){
 				.memory = fds[0],
 				.quota = fds[1],

@@ -165,7 +165,7 @@ static void ask_driver(struct session *session)
 		session->n_devices = 0;
 	if (session->n_devices > (int)VGPU_DEVICES_MAX)
 		session->n_devices = VGPU_DEVICES_MAX;
-	device_info_load(driver, session->n_devices);
+	device_info_load(session->driver, session->n_devices);
 }
 
 int session_prepare(struct session *session, const struct driver *driver)
@@ -202,9 +202,9 @@ int session_prepare(struct session *session, const struct driver *driver)
 	return r ? vgpu_error_trace(r) : 0;
 }
 
-int session_init(struct session *session, struct worker_stats *stats, int control,
-	const struct control_assign *assign, const struct vgpu_window *window,
-	const struct session_fds *fds)
+int session_init(struct session *session, struct worker_stats *stats,
+	struct worker_use *use, int control, const struct control_assign *assign,
+	const struct vgpu_window *window, const struct session_fds *fds)
 {
 	int r;
 
@@ -222,6 +222,7 @@ int session_init(struct session *session, struct worker_stats *stats, int contro
 	session->totals.image_bytes_max =
 		assign->image_memory ? assign->image_memory : IMAGES_HELD_MAX;
 	session->stats = stats;
+	session->use = use;
 	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);
 	device_memory_init(session);
 	notices_init(session);

@@ -30,9 +30,9 @@ struct session_fds {
  *
  * Return: 0 or -errno.
  */
-int session_init(struct session *session, struct worker_stats *stats, int control,
-	const struct control_assign *assign, const struct vgpu_window *window,
-	const struct session_fds *fds);
+int session_init(struct session *session, struct worker_stats *stats,
+	struct worker_use *use, int control, const struct control_assign *assign,
+	const struct vgpu_window *window, const struct session_fds *fds);
 
 /* For tests: a worker exits at the end of its session. */
 void session_deinit(struct session *session);

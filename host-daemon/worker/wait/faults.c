@@ -33,6 +33,17 @@ bool fault_is_sticky(CUresult result)
 	}
 }
 
+/* With the lock. */
+static void tell_host(struct worker_use *use, CUdevice device, CUresult result)
+{
+	const uint64_t n = __atomic_load_n(&use->n_faults, __ATOMIC_RELAXED);
+
+	use->faults[n % WORKER_FAULTS].device = (uint32_t)device;
+	use->faults[n % WORKER_FAULTS].result = (int32_t)result;
+	/* Partner: vgpud's acquire load. */
+	__atomic_store_n(&use->n_faults, n + 1, __ATOMIC_RELEASE);
+}
+
 void fault_note(struct session *session, struct context *context, CUresult result)
 {
 	struct vgpu_channel_control *control = session_control(session);
@@ -45,6 +56,7 @@ void fault_note(struct session *session, struct context *context, CUresult resul
 	is_known = __atomic_load_n(&context->fault, __ATOMIC_RELAXED) != CUDA_SUCCESS;
 	if (!is_known) {
 		__atomic_store_n(&context->fault, (uint32_t)result, __ATOMIC_RELAXED);
+		tell_host(session->use, context->device, result);
 		/* Partner: the guest's acquire load, in each wait and at each call. */
 		__atomic_fetch_add(&control->n_faults, 1, __ATOMIC_RELEASE);
 	}

@@ -59,6 +59,23 @@ TEST(each_context_has_its_own)
 	fixture_deinit(&fixture);
 }
 
+TEST(the_host_is_told_of_the_last_faults)
+{
+	const int n = WORKER_FAULTS + 1;
+	struct context contexts[WORKER_FAULTS + 1] = {};
+
+	fixture_init(&fixture);
+	for (int i = 0; i < n; i++) {
+		contexts[i].device = i;
+		fault_note(&fixture.session, &contexts[i], CUDA_ERROR_ASSERT);
+	}
+	check_eq(fixture.use.n_faults, n);
+	check_eq(fixture.use.faults[0].device, n - 1);
+	check_eq(fixture.use.faults[1].device, 1);
+	check_eq(fixture.use.faults[1].result, CUDA_ERROR_ASSERT);
+	fixture_deinit(&fixture);
+}
+
 static void *note_fault(void *unused)
 {
 	fault_note(&fixture.session, &broken, CUDA_ERROR_ILLEGAL_ADDRESS);
