@@ -62,6 +62,7 @@ struct vm {
 	struct loop_timer rest;	    /* while doorbell 0 is ignored */
 
 	uint32_t status_sequence; /* of the status published last */
+	bool has_history;	  /* the page has the samples of before */
 	uint32_t n_scans;	  /* by doorbell, since the last tick */
 };
 

@@ -19,6 +19,7 @@
 #include "broker/slots.h"
 #include "broker/state.h"
 #include "broker/status.h"
+#include "broker/use.h"
 #include "broker/vm.h"
 #include "broker/worker-control.h"
 #include "broker/worker.h"
@@ -275,6 +276,7 @@ void worker_control_handle_exit(struct worker *worker, int status)
 	worker_log_drain(&worker->log);
 	log_exit(worker, status);
 	if (channel) {
+		use_look(broker, worker);
 		if (WIFSIGNALED(status))
 			channel->record->signal = WTERMSIG(status);
 		channel_handle_worker_gone(channel);

@@ -41,6 +41,10 @@ int worker_new(struct worker **workerp, struct broker *broker,
 	worker->control = fds[0];
 	worker->stats = fds[1];
 	worker->receive_fn = receive_fn;
+	/* Of one that the broker before this one had: what it noted is no news. */
+	if (pread(fds[1], &worker->use, sizeof(worker->use), WORKER_USE_OFF) ==
+		(ssize_t)sizeof(worker->use))
+		worker->n_faults = worker->use.n_faults;
 	budget_init(&worker->messages, WORKER_MESSAGES, WORKER_MESSAGE_MS, clock_now());
 	image_files_init(&worker->files);
 	TAILQ_INSERT_TAIL(&broker->pool.workers, worker, entry);

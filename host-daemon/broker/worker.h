@@ -54,6 +54,8 @@ struct worker {
 	int32_t driver_version;
 	struct busy_time busy; /* of the processor, while it has a session */
 	uint64_t shown_us;     /* when that session was first published; 0: not yet */
+	struct worker_use use; /* at the last look */
+	uint64_t n_faults;     /* of these, noted in the VM's history */
 };
 
 /*

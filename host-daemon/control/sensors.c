@@ -65,6 +65,16 @@ static uint32_t min(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+uint32_t sensors_find(const struct sensors_page *page, const uint8_t uuid[16])
+{
+	uint32_t i = 0;
+
+	while (i < page->n_devices &&
+		memcmp(page->devices[i].uuid, uuid, sizeof(page->devices[i].uuid)) != 0)
+		i++;
+	return i;
+}
+
 bool sensors_read(const struct sensors_page *page, struct sensors_page *copy)
 {
 	const uint32_t sequence = __atomic_load_n(&page->sequence, __ATOMIC_ACQUIRE);

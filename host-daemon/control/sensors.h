@@ -45,6 +45,7 @@ struct sensors_page {
 	char driver_version[80];
 	struct sensors_device devices[VGPU_DEVICES_MAX];
 	struct sensors_process processes[SENSORS_PROCESSES_MAX];
+	uint8_t distances[VGPU_DEVICES_MAX][VGPU_DEVICES_MAX]; /* VGPU_STATUS_DISTANCE */
 };
 
 /* Creates a memfd with a sealed size. Return: 0 or -errno. */
@@ -56,6 +57,9 @@ struct sensors_page *sensors_unmap(struct sensors_page *page);
 
 /* Replaces what is measured: all of the page but wanted and sequence. */
 void sensors_write(struct sensors_page *page, const struct sensors_page *measured);
+
+/* Return: the index of the device of that UUID in a copy, or n_devices. */
+uint32_t sensors_find(const struct sensors_page *page, const uint8_t uuid[16]);
 
 /* Copies it, with numbers that are within the arrays. Return: false if it was being
  * written. */

@@ -3,6 +3,7 @@
  * Account: the limits of one [vm NAME] on this host, and their use
  */
 
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "vgpud/account.h"
@@ -31,6 +32,8 @@ void account_deinit(struct account *account)
 	share_table_clear(&account->shares);
 	account->quota = quota_unmap(account->quota);
 	account->quota_fd = vgpu_close(account->quota_fd);
+	free(account->history);
+	account->history = NULL;
 }
 
 void account_limit_memory(struct account *account)

@@ -17,6 +17,8 @@
 #include "vgpud/image-store.h"
 #include "vgpud/share-table.h"
 
+struct history;
+
 struct account {
 	const struct config_vm *config;
 	struct budget log;	   /* of log lines caused by its guests */
@@ -32,6 +34,8 @@ struct account {
 	struct quota_page *quota; /* of its device memory; shared by its workers */
 	int quota_fd;
 	unsigned int n_active; /* guest processes, at the last count */
+	/* One allocation of the broker's, see broker/history.h; NULL: none yet. */
+	struct history *history;
 };
 
 void account_init(struct account *account, const struct config_vm *config, int64_t now);

@@ -19,13 +19,16 @@ import proc  # noqa: E402
 import tap  # noqa: E402
 import wire  # noqa: E402
 from host import Host  # noqa: E402
-from status import UNKNOWN, look  # noqa: E402
+from status import UNKNOWN, WHOLE, look  # noqa: E402
 
 # enum vgpu_status_sensor
 TEMPERATURE, FAN, POWER = 0, 3, 4
 CLOCK_GRAPHICS, CLOCK_SM, CLOCK_MEMORY = 10, 11, 12
+TEMPERATURE_MEMORY, PCIE_SENT, PCIE_RECEIVED, ECC_EVER = 33, 37, 38, 32
+RETIRED, REMAPPED, REMAPPED_UNCORRECTED, REMAPPED_STATE = 42, 44, 45, 46
 KNOWN = {TEMPERATURE: 41, POWER: 123456, CLOCK_GRAPHICS: 1000, CLOCK_SM: 1001,
-         CLOCK_MEMORY: 1002}
+         CLOCK_MEMORY: 1002, TEMPERATURE_MEMORY: 77, PCIE_SENT: 5000, PCIE_RECEIVED: 6000,
+         ECC_EVER: 17, RETIRED: 3, REMAPPED: 1, REMAPPED_UNCORRECTED: 2, REMAPPED_STATE: 2}
 
 
 class Card:
@@ -55,7 +58,7 @@ def test_a_device_has_the_sensors_of_its_uuid(card):
         looker = look(host)
         status = looker.wait(lambda s: s.devices[0]["sensors"], "the sensors")
         assert status.devices[0]["sensors"] == KNOWN, status
-        assert status.driver_version == "580.1.2" and status.flags == 0, status
+        assert status.driver_version == "580.1.2" and status.flags == WHOLE, status
         looker.close()
 
 

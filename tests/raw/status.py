@@ -12,7 +12,15 @@ import wire
 STATUS_OFF_OFF = 56
 DEVICE_OFF, DEVICE_SIZE, DEVICES_MAX = 192, 1360, 64
 PROCESS_OFF, PROCESS_SIZE = DEVICE_OFF + DEVICES_MAX * DEVICE_SIZE, 64
-STATUS_SIZE = PROCESS_OFF + 128 * PROCESS_SIZE
+PROCESSES_MAX = 128
+USE_OFF, USE_SIZE = PROCESS_OFF + PROCESSES_MAX * PROCESS_SIZE, 16
+SAMPLE_OFF, SAMPLE_SIZE, SAMPLES = USE_OFF + DEVICES_MAX * PROCESSES_MAX * USE_SIZE, 24, 100
+EVENT_OFF, EVENT_SIZE, EVENTS = SAMPLE_OFF + DEVICES_MAX * SAMPLES * SAMPLE_SIZE, 24, 64
+PEER_OFF = EVENT_OFF + EVENTS * EVENT_SIZE
+DISTANCE_OFF = PEER_OFF + DEVICES_MAX * DEVICES_MAX
+STATUS_SIZE = DISTANCE_OFF + DEVICES_MAX * DEVICES_MAX
+SOFTGPU, WHOLE = 1, 2
+UNUSED = (1 << 64) - 1
 INFO_SIZE = 944
 SENSORS_N = 48
 UNKNOWN = (1 << 32) - 1
@@ -63,10 +71,23 @@ class Status:
         self.driver_version = copy[32:112].split(b"\0")[0].decode()
         self.devices = [self._device(copy, DEVICE_OFF + i * DEVICE_SIZE)
                         for i in range(n_devices)]
+        self.limit, self.used = struct.unpack_from("<QQ", copy, 112)
         self.processes = {}
         for i in range(n_processes):
             process = self._process(copy, PROCESS_OFF + i * PROCESS_SIZE)
+            process["uses"] = [struct.unpack_from(
+                "<QII", copy, USE_OFF + (device * PROCESSES_MAX + i) * USE_SIZE)
+                               for device in range(n_devices)]
             self.processes.setdefault(process["pid"], []).append(process)
+        self.samples = [sorted(filter(any, (struct.unpack_from(
+            "<QIHH6B", copy, SAMPLE_OFF + (device * SAMPLES + i) * SAMPLE_SIZE)
+                                            for i in range(SAMPLES))))
+                        for device in range(n_devices)]
+        self.events = sorted(filter(any, (struct.unpack_from(
+            "<QIIq", copy, EVENT_OFF + i * EVENT_SIZE) for i in range(EVENTS))))
+        self.peers, self.distances = (
+            [list(copy[at + i * DEVICES_MAX:][:n_devices]) for i in range(n_devices)]
+            for at in (PEER_OFF, DISTANCE_OFF))
 
     @staticmethod
     def _device(copy, at):

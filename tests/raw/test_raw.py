@@ -23,9 +23,9 @@ INVALID_VALUE, INVALID_CONTEXT, INVALID_HANDLE = 1, 201, 400
 NOT_READY, NOT_PERMITTED = 600, 800
 
 
-def prepare(channel):
+def prepare(channel, device=0):
     """Retains the primary context and makes it current on lane 0."""
-    result, out = channel.call("cuDevicePrimaryCtxRetain", dev=0)
+    result, out = channel.call("cuDevicePrimaryCtxRetain", dev=device)
     assert result == 0, result
     channel.submit(
         channel.api.ids["vgpuLaneContext"],

@@ -11,7 +11,7 @@ import signal
 import sys
 
 import wire
-from status import STATUS_SIZE, UNKNOWN, look
+from status import SAMPLES, SOFTGPU, STATUS_SIZE, UNKNOWN, UNUSED, WHOLE, look
 from test_raw import allocate, prepare, still_serves
 from wire import Channel  # pylint: disable=wrong-import-order
 
@@ -31,7 +31,7 @@ def test_it_has_the_devices_that_a_channel_gets(host, api):
     assert result == 0
     assert [d["name"] for d in status.devices] == [out["device_name"].decode()], status
     assert status.devices[0]["uuid"] == out["uuid"]
-    assert status.flags == 1 and status.cuda_version >= 13000, status
+    assert status.flags == SOFTGPU | WHOLE and status.cuda_version >= 13000, status
     assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", status.driver_version), status
     assert status.devices[0]["sensors"] == {}
     assert status.devices[0]["memory_utilisation"] == UNKNOWN
@@ -48,6 +48,7 @@ def test_memory_is_the_share_of_the_machine(host, api):
     assert result == 0
     assert status.devices[0]["total"] == out["total"] == QUOTA
     assert status.devices[0]["used"] == out["total"] - out["free"]
+    assert (status.limit, status.used) == (QUOTA, status.devices[0]["used"]), status
     channel.close()
     looker.wait(lambda s: s.devices[0]["used"] == 0, "the end of its memory")
     looker.close()
@@ -115,6 +116,50 @@ def test_another_broker_goes_on(host, api):
     channel.close()
     looker.wait(lambda s: not s.processes, "the end of the process")
     looker.close()
+
+
+def test_samples_are_of_the_last_seconds(host, _api):
+    looker = look(host)
+    first = looker.status()
+    status = looker.wait(
+        lambda s: len(s.samples[0]) > 2 and s.updated_us > first.updated_us, "a sample")
+    times = [sample[0] for sample in status.samples[0]]
+    assert len(set(times)) == len(times) <= SAMPLES and times[-1] == status.updated_us
+    assert status.updated_us - times[0] < 60_000_000, status
+    # Power and clocks are unknown of software, utilisation is not.
+    assert {sample[1:4] for sample in status.samples[0]} == {((1 << 32) - 1, 65535, 65535)}
+    assert all(sample[4] <= 100 for sample in status.samples[0]), status
+    # Who comes later sees what was before.
+    later = look(host)
+    assert later.status().samples[0][0][0] < later.status().updated_us
+    later.close()
+    looker.close()
+
+
+def test_each_device_has_its_own_use(host, api):
+    with Host(host.build, extra="softgpu-devices = 3", vm="device-memory = 64M") as three:
+        looker = look(three)
+        channels = [Channel(api, three.socket) for _ in range(2)]
+        for i, channel in enumerate(channels):
+            prepare(channel, i)
+            allocate(channel, (i + 1) << 20)
+        # The first one has a context on the second device, too, and no memory there.
+        channels[0].call("cuDevicePrimaryCtxRetain", dev=1)
+        status = looker.wait(
+            lambda s: sorted(tuple(use[0] for use in p["uses"])
+                             for p in s.processes.get(os.getpid(), []))
+            == [(1 << 20, 0, UNUSED), (UNUSED, 2 << 20, UNUSED)], "the use of each")
+        assert [d["used"] for d in status.devices] == [1 << 20, 2 << 20, 0], status
+        assert status.used == 3 << 20 and status.limit == 64 << 20, status
+        assert all(d["total"] == 64 << 20 for d in status.devices), status
+        assert status.devices[2]["utilisation"] == 0, status
+        # Software is as near as can be: they know it, and can access and count there.
+        assert status.peers == [[0, 7, 7], [7, 0, 7], [7, 7, 0]], status
+        assert status.distances == [[0] * 3] * 3, status
+        for channel in channels:
+            channel.close()
+        looker.wait(lambda s: not any(d["used"] for d in s.devices), "the end of both")
+        looker.close()
 
 
 def test_a_host_without_warm_workers_finds_its_devices(host, _api):

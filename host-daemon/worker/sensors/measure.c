@@ -24,21 +24,39 @@ static void set(
 	device->values[sensor] = value;
 }
 
+static void measure_threshold(const struct nvml *nvml, nvmlDevice_t handle,
+	struct sensors_device *device, nvmlTemperatureThresholds_t threshold,
+	enum vgpu_status_sensor sensor)
+{
+	unsigned int value;
+
+	if (ASK(nvml, nvmlDeviceGetTemperatureThreshold, handle, threshold, &value))
+		set(device, sensor, value);
+}
+
 static void measure_heat(
 	const struct nvml *nvml, nvmlDevice_t handle, struct sensors_device *device)
 {
+	nvmlFieldValue_t memory = { .fieldId = NVML_FI_DEV_MEMORY_TEMP };
 	unsigned int value;
 
 	if (ASK(nvml, nvmlDeviceGetTemperature, handle, NVML_TEMPERATURE_GPU, &value))
 		set(device, VGPU_SENSOR_TEMPERATURE, value);
-	if (ASK(nvml, nvmlDeviceGetTemperatureThreshold, handle,
-		    NVML_TEMPERATURE_THRESHOLD_SLOWDOWN, &value))
-		set(device, VGPU_SENSOR_TEMPERATURE_SLOWDOWN, value);
-	if (ASK(nvml, nvmlDeviceGetTemperatureThreshold, handle,
-		    NVML_TEMPERATURE_THRESHOLD_SHUTDOWN, &value))
-		set(device, VGPU_SENSOR_TEMPERATURE_SHUTDOWN, value);
+	measure_threshold(nvml, handle, device, NVML_TEMPERATURE_THRESHOLD_SLOWDOWN,
+		VGPU_SENSOR_TEMPERATURE_SLOWDOWN);
+	measure_threshold(nvml, handle, device, NVML_TEMPERATURE_THRESHOLD_SHUTDOWN,
+		VGPU_SENSOR_TEMPERATURE_SHUTDOWN);
+	measure_threshold(nvml, handle, device, NVML_TEMPERATURE_THRESHOLD_MEM_MAX,
+		VGPU_SENSOR_TEMPERATURE_MEMORY_MAX);
+	measure_threshold(nvml, handle, device, NVML_TEMPERATURE_THRESHOLD_GPU_MAX,
+		VGPU_SENSOR_TEMPERATURE_MAX);
+	if (ASK(nvml, nvmlDeviceGetFieldValues, handle, 1, &memory) &&
+		memory.nvmlReturn == NVML_SUCCESS)
+		set(device, VGPU_SENSOR_TEMPERATURE_MEMORY, memory.value.uiVal);
 	if (ASK(nvml, nvmlDeviceGetFanSpeed, handle, &value))
 		set(device, VGPU_SENSOR_FAN, value);
+	if (ASK(nvml, nvmlDeviceGetNumFans, handle, &value))
+		set(device, VGPU_SENSOR_FANS, value);
 }
 
 static void measure_power(
@@ -89,16 +107,17 @@ static void measure_clocks(
 	}
 	if (ASK(nvml, nvmlDeviceGetCurrentClocksThrottleReasons, handle, &reasons))
 		set(device, VGPU_SENSOR_CLOCK_EVENT_REASONS, (int64_t)reasons);
+	if (ASK(nvml, nvmlDeviceGetSupportedClocksThrottleReasons, handle, &reasons))
+		set(device, VGPU_SENSOR_CLOCK_EVENT_REASONS_POSSIBLE, (int64_t)reasons);
 	if (ASK(nvml, nvmlDeviceGetPerformanceState, handle, &state))
 		set(device, VGPU_SENSOR_PERFORMANCE_STATE, state);
 }
 
-static void measure_rest(
+/* The library takes some ms for each throughput. */
+static void measure_link(
 	const struct nvml *nvml, nvmlDevice_t handle, struct sensors_device *device)
 {
-	nvmlEnableState_t current, pending;
-	unsigned int value, period;
-	unsigned long long errors;
+	unsigned int value;
 
 	if (ASK(nvml, nvmlDeviceGetCurrPcieLinkGeneration, handle, &value))
 		set(device, VGPU_SENSOR_PCIE_GENERATION, value);
@@ -108,18 +127,94 @@ static void measure_rest(
 		set(device, VGPU_SENSOR_PCIE_GENERATION_MAX, value);
 	if (ASK(nvml, nvmlDeviceGetMaxPcieLinkWidth, handle, &value))
 		set(device, VGPU_SENSOR_PCIE_WIDTH_MAX, value);
+	if (ASK(nvml, nvmlDeviceGetPcieThroughput, handle, NVML_PCIE_UTIL_TX_BYTES,
+		    &value))
+		set(device, VGPU_SENSOR_PCIE_SENT, value);
+	if (ASK(nvml, nvmlDeviceGetPcieThroughput, handle, NVML_PCIE_UTIL_RX_BYTES,
+		    &value))
+		set(device, VGPU_SENSOR_PCIE_RECEIVED, value);
+	if (ASK(nvml, nvmlDeviceGetPcieReplayCounter, handle, &value))
+		set(device, VGPU_SENSOR_PCIE_REPLAYS, value);
+}
+
+static void measure_errors(
+	const struct nvml *nvml, nvmlDevice_t handle, struct sensors_device *device)
+{
+	static const struct {
+		nvmlMemoryErrorType_t type;
+		nvmlEccCounterType_t counter;
+		enum vgpu_status_sensor sensor;
+	} counters[] = {
+		{ NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC,
+			VGPU_SENSOR_ECC_CORRECTED },
+		{ NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC,
+			VGPU_SENSOR_ECC_UNCORRECTED },
+		{ NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_AGGREGATE_ECC,
+			VGPU_SENSOR_ECC_CORRECTED_EVER },
+		{ NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_AGGREGATE_ECC,
+			VGPU_SENSOR_ECC_UNCORRECTED_EVER },
+	};
+	nvmlEnableState_t current, pending;
+	unsigned long long errors;
+
 	if (ASK(nvml, nvmlDeviceGetEccMode, handle, &current, &pending))
 		set(device, VGPU_SENSOR_ECC_MODE, current);
-	if (ASK(nvml, nvmlDeviceGetTotalEccErrors, handle,
-		    NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC, &errors))
-		set(device, VGPU_SENSOR_ECC_CORRECTED, (int64_t)errors);
-	if (ASK(nvml, nvmlDeviceGetTotalEccErrors, handle,
-		    NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, &errors))
-		set(device, VGPU_SENSOR_ECC_UNCORRECTED, (int64_t)errors);
+	for (unsigned int i = 0; i < sizeof(counters) / sizeof(*counters); i++)
+		if (ASK(nvml, nvmlDeviceGetTotalEccErrors, handle, counters[i].type,
+			    counters[i].counter, &errors))
+			set(device, counters[i].sensor, (int64_t)errors);
+}
+
+/* The addresses are not wanted, so there is no room for them. */
+static void measure_retired(const struct nvml *nvml, nvmlDevice_t handle,
+	struct sensors_device *device, nvmlPageRetirementCause_t cause,
+	enum vgpu_status_sensor sensor)
+{
+	nvmlReturn_t result = NVML_ERROR_FUNCTION_NOT_FOUND;
+	unsigned int n = 0;
+
+	if (nvml->nvmlDeviceGetRetiredPages)
+		result = nvml->nvmlDeviceGetRetiredPages(handle, cause, &n, NULL);
+	if (result == NVML_SUCCESS || result == NVML_ERROR_INSUFFICIENT_SIZE)
+		set(device, sensor, n);
+}
+
+static void measure_repairs(
+	const struct nvml *nvml, nvmlDevice_t handle, struct sensors_device *device)
+{
+	unsigned int corrected, uncorrected, is_pending, has_failed;
+	nvmlEnableState_t pending;
+
+	measure_retired(nvml, handle, device,
+		NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS,
+		VGPU_SENSOR_RETIRED_CORRECTED);
+	measure_retired(nvml, handle, device,
+		NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
+		VGPU_SENSOR_RETIRED_UNCORRECTED);
+	if (ASK(nvml, nvmlDeviceGetRetiredPagesPendingStatus, handle, &pending))
+		set(device, VGPU_SENSOR_RETIRED_PENDING, pending);
+	if (!ASK(nvml, nvmlDeviceGetRemappedRows, handle, &corrected, &uncorrected,
+		    &is_pending, &has_failed))
+		return;
+	set(device, VGPU_SENSOR_REMAPPED_CORRECTED, corrected);
+	set(device, VGPU_SENSOR_REMAPPED_UNCORRECTED, uncorrected);
+	set(device, VGPU_SENSOR_REMAPPED_STATE,
+		(is_pending ? 1 : 0) | (has_failed ? 2 : 0));
+}
+
+static void measure_engines(
+	const struct nvml *nvml, nvmlDevice_t handle, struct sensors_device *device)
+{
+	unsigned int value, period;
+
 	if (ASK(nvml, nvmlDeviceGetEncoderUtilization, handle, &value, &period))
 		set(device, VGPU_SENSOR_ENCODER, value);
 	if (ASK(nvml, nvmlDeviceGetDecoderUtilization, handle, &value, &period))
 		set(device, VGPU_SENSOR_DECODER, value);
+	if (ASK(nvml, nvmlDeviceGetJpgUtilization, handle, &value, &period))
+		set(device, VGPU_SENSOR_JPEG, value);
+	if (ASK(nvml, nvmlDeviceGetOfaUtilization, handle, &value, &period))
+		set(device, VGPU_SENSOR_OFA, value);
 }
 
 /*
@@ -230,6 +325,9 @@ static bool parse_uuid(const char *text, uint8_t uuid[16])
 	return n == 32;
 }
 
+/* Handles of those that were measured. */
+static nvmlDevice_t handles[VGPU_DEVICES_MAX];
+
 static void measure_device(
 	const struct nvml *nvml, struct sensors_page *page, unsigned int i)
 {
@@ -245,10 +343,26 @@ static void measure_device(
 	measure_heat(nvml, handle, device);
 	measure_power(nvml, handle, device);
 	measure_clocks(nvml, handle, device);
-	measure_rest(nvml, handle, device);
+	measure_link(nvml, handle, device);
+	measure_errors(nvml, handle, device);
+	measure_repairs(nvml, handle, device);
+	measure_engines(nvml, handle, device);
 	measure_memory(nvml, handle, page, page->n_devices);
 	measure_utilisation(nvml, handle, page, page->n_devices);
-	page->n_devices++;
+	handles[page->n_devices++] = handle;
+}
+
+static void measure_distances(const struct nvml *nvml, struct sensors_page *page)
+{
+	nvmlGpuTopologyLevel_t level;
+
+	for (uint32_t i = 0; i < page->n_devices; i++)
+		for (uint32_t k = 0; k < page->n_devices; k++)
+			if (i != k &&
+				ASK(nvml, nvmlDeviceGetTopologyCommonAncestor, handles[i],
+					handles[k], &level) &&
+				level >= 0 && level <= NVML_TOPOLOGY_SYSTEM)
+				page->distances[i][k] = VGPU_STATUS_DISTANCE(level);
 }
 
 void measure(const struct nvml *nvml, struct sensors_page *page)
@@ -262,4 +376,5 @@ void measure(const struct nvml *nvml, struct sensors_page *page)
 		return;
 	for (unsigned int i = 0; i < n && page->n_devices < VGPU_DEVICES_MAX; i++)
 		measure_device(nvml, page, i);
+	measure_distances(nvml, page);
 }

@@ -37,6 +37,17 @@
 	X(nvmlDeviceGetTotalEccErrors, 0)                                                \
 	X(nvmlDeviceGetEncoderUtilization, 0)                                            \
 	X(nvmlDeviceGetDecoderUtilization, 0)                                            \
+	X(nvmlDeviceGetJpgUtilization, 0)                                                \
+	X(nvmlDeviceGetOfaUtilization, 0)                                                \
+	X(nvmlDeviceGetFieldValues, 0)                                                   \
+	X(nvmlDeviceGetNumFans, 0)                                                       \
+	X(nvmlDeviceGetPcieThroughput, 0)                                                \
+	X(nvmlDeviceGetPcieReplayCounter, 0)                                             \
+	X(nvmlDeviceGetSupportedClocksThrottleReasons, 0)                                \
+	X(nvmlDeviceGetRetiredPages, 0)                                                  \
+	X(nvmlDeviceGetRetiredPagesPendingStatus, 0)                                     \
+	X(nvmlDeviceGetRemappedRows, 0)                                                  \
+	X(nvmlDeviceGetTopologyCommonAncestor, 0)                                        \
 	X(nvmlDeviceGetComputeRunningProcesses_v3, 0)                                    \
 	X(nvmlDeviceGetProcessUtilization, 0)
 
