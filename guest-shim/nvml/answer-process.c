@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers: processes and utilisation
- *
- * A process of the VM can use each of its devices, and the host counts all of them
- * together: so each device shows each process.
+ * Answers: the processes on a device, and utilisation
  */
 
 #include <stdbool.h>
@@ -41,7 +38,7 @@ static nvmlReturn_t read_into(struct nvml_processes *processes, nvmlDevice_t dev
 	nvmlReturn_t result = nvml_device_read(device, &status, NULL);
 
 	if (result == NVML_SUCCESS)
-		result = nvml_processes_read(processes);
+		result = nvml_processes_read(processes, device);
 	return result == NVML_SUCCESS ? make_room(countp, list, processes->n) : result;
 }
 
@@ -142,12 +139,40 @@ nvmlReturn_t answer_nvmlDeviceGetUtilizationRates(
 	return NVML_SUCCESS;
 }
 
+nvmlReturn_t answer_nvmlDeviceGetDynamicPstatesInfo(
+	nvmlDevice_t device, nvmlGpuDynamicPstatesInfo_t *pDynamicPstatesInfo)
+{
+	nvmlUtilization_t rates;
+	nvmlReturn_t result = answer_nvmlDeviceGetUtilizationRates(device, &rates);
+
+	if (result != NVML_SUCCESS)
+		return result;
+	*pDynamicPstatesInfo = (nvmlGpuDynamicPstatesInfo_t){};
+	pDynamicPstatesInfo->utilization[NVML_GPU_UTILIZATION_DOMAIN_GPU].bIsPresent = 1;
+	pDynamicPstatesInfo->utilization[NVML_GPU_UTILIZATION_DOMAIN_GPU].percentage =
+		rates.gpu;
+	return NVML_SUCCESS;
+}
+
 static unsigned int percent(uint32_t utilisation)
 {
 	return utilisation == VGPU_STATUS_UNKNOWN ? 0 : utilisation;
 }
 
-/* Of the last second: one sample for each process, if the caller has not seen it. */
+/* Keeps those that have kept the device busy. */
+static void drop_idle(struct nvml_processes *processes)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < processes->n; i++)
+		if (percent(processes->all[i].utilisation) ||
+			percent(processes->all[i].memory_utilisation))
+			processes->all[n++] = processes->all[i];
+	processes->n = n;
+}
+
+/* Of the last second: one sample for each process that was busy, if the caller has not
+ * seen it. */
 static nvmlReturn_t read_samples(struct nvml_processes *processes, nvmlDevice_t device,
 	unsigned int *countp, const void *list, unsigned long long last_seen)
 {
@@ -157,7 +182,9 @@ static nvmlReturn_t read_samples(struct nvml_processes *processes, nvmlDevice_t 
 	if (result == NVML_SUCCESS && status.utilisation == VGPU_STATUS_UNKNOWN)
 		result = NVML_ERROR_NOT_SUPPORTED;
 	if (result == NVML_SUCCESS)
-		result = nvml_processes_read(processes);
+		result = nvml_processes_read(processes, device);
+	if (result == NVML_SUCCESS)
+		drop_idle(processes);
 	if (result == NVML_SUCCESS &&
 		(!processes->n || processes->updated_us <= last_seen))
 		result = NVML_ERROR_NOT_FOUND;
@@ -203,66 +230,6 @@ nvmlReturn_t answer_nvmlDeviceGetProcessesUtilizationInfo(
 	return result;
 }
 
-/* The newest value of a kind of sample, in its unit. Returns: false if unknown. */
-static bool value_of(
-	const struct vgpu_status_device *status, nvmlSamplingType_t type, int64_t *valuep)
-{
-	switch (type) {
-	case NVML_TOTAL_POWER_SAMPLES:
-		return nvml_device_sensor(status, VGPU_SENSOR_POWER, valuep);
-	case NVML_GPU_UTILIZATION_SAMPLES:
-		*valuep = status->utilisation;
-		return status->utilisation != VGPU_STATUS_UNKNOWN;
-	case NVML_MEMORY_UTILIZATION_SAMPLES:
-		*valuep = status->memory_utilisation;
-		return status->memory_utilisation != VGPU_STATUS_UNKNOWN;
-	case NVML_ENC_UTILIZATION_SAMPLES:
-		return nvml_device_sensor(status, VGPU_SENSOR_ENCODER, valuep);
-	case NVML_DEC_UTILIZATION_SAMPLES:
-		return nvml_device_sensor(status, VGPU_SENSOR_DECODER, valuep);
-	case NVML_PROCESSOR_CLK_SAMPLES:
-		return nvml_device_sensor(status, VGPU_SENSOR_CLOCK_SM, valuep);
-	case NVML_MEMORY_CLK_SAMPLES:
-		return nvml_device_sensor(status, VGPU_SENSOR_CLOCK_MEMORY, valuep);
-	default:
-		return false;
-	}
-}
-
-/* One sample, the last: without room for it the caller asks how much to provide. */
-nvmlReturn_t answer_nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
-	unsigned long long lastSeenTimeStamp, nvmlValueType_t *sampleValType,
-	unsigned int *sampleCount, nvmlSample_t *samples)
-{
-	struct vgpu_status_device status;
-	uint64_t updated_us;
-	nvmlReturn_t result;
-	int64_t value;
-
-	if ((unsigned int)type >= NVML_SAMPLINGTYPE_COUNT)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	result = nvml_device_read(device, &status, &updated_us);
-	if (result != NVML_SUCCESS)
-		return result;
-	if (!value_of(&status, type, &value))
-		return NVML_ERROR_NOT_SUPPORTED;
-	*sampleValType = NVML_VALUE_TYPE_UNSIGNED_INT;
-	if (!samples) {
-		*sampleCount = 1;
-		return NVML_SUCCESS;
-	}
-	if (!*sampleCount)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (updated_us <= lastSeenTimeStamp)
-		return NVML_ERROR_NOT_FOUND;
-	samples[0] = (nvmlSample_t){
-		.timeStamp = updated_us,
-		.sampleValue.uiVal = (unsigned int)value,
-	};
-	*sampleCount = 1;
-	return NVML_SUCCESS;
-}
-
 /*
  * Engines that no call of CUDA reaches
  */
@@ -290,6 +257,18 @@ nvmlReturn_t answer_nvmlDeviceGetDecoderUtilization(
 	nvmlDevice_t device, unsigned int *utilization, unsigned int *samplingPeriodUs)
 {
 	return engine(device, VGPU_SENSOR_DECODER, utilization, samplingPeriodUs);
+}
+
+nvmlReturn_t answer_nvmlDeviceGetJpgUtilization(
+	nvmlDevice_t device, unsigned int *utilization, unsigned int *samplingPeriodUs)
+{
+	return engine(device, VGPU_SENSOR_JPEG, utilization, samplingPeriodUs);
+}
+
+nvmlReturn_t answer_nvmlDeviceGetOfaUtilization(
+	nvmlDevice_t device, unsigned int *utilization, unsigned int *samplingPeriodUs)
+{
+	return engine(device, VGPU_SENSOR_OFA, utilization, samplingPeriodUs);
 }
 
 nvmlReturn_t answer_nvmlDeviceGetEncoderStats(nvmlDevice_t device,

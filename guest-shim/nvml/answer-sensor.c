@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers: clocks, temperature, power, fans, the link; what the host measures
+ * Answers: clocks, temperature, power, fans; what the host measures
  */
 
 #include "nvml/device.h"
@@ -72,6 +72,13 @@ nvmlReturn_t answer_nvmlDeviceGetCurrentClocksEventReasons(
 		device, VGPU_SENSOR_CLOCK_EVENT_REASONS, clocksEventReasons);
 }
 
+nvmlReturn_t answer_nvmlDeviceGetSupportedClocksEventReasons(
+	nvmlDevice_t device, unsigned long long *supportedClocksEventReasons)
+{
+	return nvml_device_answer_64(device, VGPU_SENSOR_CLOCK_EVENT_REASONS_POSSIBLE,
+		supportedClocksEventReasons);
+}
+
 nvmlReturn_t answer_nvmlDeviceGetPerformanceState(
 	nvmlDevice_t device, nvmlPstates_t *pState)
 {
@@ -112,11 +119,19 @@ nvmlReturn_t answer_nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device,
 {
 	if ((unsigned int)thresholdType >= NVML_TEMPERATURE_THRESHOLD_COUNT)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (thresholdType == NVML_TEMPERATURE_THRESHOLD_SHUTDOWN)
+	switch (thresholdType) {
+	case NVML_TEMPERATURE_THRESHOLD_SHUTDOWN:
 		return nvml_device_answer(device, VGPU_SENSOR_TEMPERATURE_SHUTDOWN, temp);
-	if (thresholdType == NVML_TEMPERATURE_THRESHOLD_SLOWDOWN)
+	case NVML_TEMPERATURE_THRESHOLD_SLOWDOWN:
 		return nvml_device_answer(device, VGPU_SENSOR_TEMPERATURE_SLOWDOWN, temp);
-	return NVML_ERROR_NOT_SUPPORTED;
+	case NVML_TEMPERATURE_THRESHOLD_MEM_MAX:
+		return nvml_device_answer(
+			device, VGPU_SENSOR_TEMPERATURE_MEMORY_MAX, temp);
+	case NVML_TEMPERATURE_THRESHOLD_GPU_MAX:
+		return nvml_device_answer(device, VGPU_SENSOR_TEMPERATURE_MAX, temp);
+	default:
+		return NVML_ERROR_NOT_SUPPORTED;
+	}
 }
 
 nvmlReturn_t answer_nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *power)
@@ -186,26 +201,7 @@ nvmlReturn_t answer_nvmlDeviceGetFanSpeed_v2(
 	return result == NVML_SUCCESS && fan ? NVML_ERROR_INVALID_ARGUMENT : result;
 }
 
-nvmlReturn_t answer_nvmlDeviceGetCurrPcieLinkGeneration(
-	nvmlDevice_t device, unsigned int *currLinkGen)
+nvmlReturn_t answer_nvmlDeviceGetNumFans(nvmlDevice_t device, unsigned int *numFans)
 {
-	return nvml_device_answer(device, VGPU_SENSOR_PCIE_GENERATION, currLinkGen);
-}
-
-nvmlReturn_t answer_nvmlDeviceGetCurrPcieLinkWidth(
-	nvmlDevice_t device, unsigned int *currLinkWidth)
-{
-	return nvml_device_answer(device, VGPU_SENSOR_PCIE_WIDTH, currLinkWidth);
-}
-
-nvmlReturn_t answer_nvmlDeviceGetMaxPcieLinkGeneration(
-	nvmlDevice_t device, unsigned int *maxLinkGen)
-{
-	return nvml_device_answer(device, VGPU_SENSOR_PCIE_GENERATION_MAX, maxLinkGen);
-}
-
-nvmlReturn_t answer_nvmlDeviceGetMaxPcieLinkWidth(
-	nvmlDevice_t device, unsigned int *maxLinkWidth)
-{
-	return nvml_device_answer(device, VGPU_SENSOR_PCIE_WIDTH_MAX, maxLinkWidth);
+	return nvml_device_answer(device, VGPU_SENSOR_FANS, numFans);
 }

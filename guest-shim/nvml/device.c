@@ -66,13 +66,12 @@ unsigned int nvml_device_index(nvmlDevice_t device)
 	return (unsigned int)(device - devices);
 }
 
-nvmlReturn_t nvml_device_read(
-	nvmlDevice_t device, struct vgpu_status_device *status, uint64_t *updated_usp)
+static nvmlReturn_t read_with_head(nvmlDevice_t device, struct vgpu_status_device *status,
+	struct nvml_page_head *head)
 {
 	unsigned int index = nvml_device_index(device);
-	struct nvml_page_head head;
 	const struct nvml_piece pieces[] = {
-		{ .to = &head, .size = NVML_PAGE_HEAD },
+		{ .to = head, .size = NVML_PAGE_HEAD },
 		{
 			.to = status,
 			.off = offsetof(struct vgpu_status, devices) +
@@ -84,12 +83,37 @@ nvmlReturn_t nvml_device_read(
 
 	if (result != NVML_SUCCESS)
 		return result;
-	if (index >= head.n_devices ||
+	if (index >= head->n_devices ||
 		memcmp(device->uuid, status->info.uuid, sizeof(device->uuid)) != 0)
 		return NVML_ERROR_GPU_IS_LOST;
 	status->info.name[sizeof(status->info.name) - 1] = '\0';
-	if (updated_usp)
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvml_device_read(
+	nvmlDevice_t device, struct vgpu_status_device *status, uint64_t *updated_usp)
+{
+	struct nvml_page_head head;
+	nvmlReturn_t result = read_with_head(device, status, &head);
+
+	if (result == NVML_SUCCESS && updated_usp)
 		*updated_usp = head.updated_us;
+	return result;
+}
+
+nvmlReturn_t nvml_device_read_memory(
+	nvmlDevice_t device, struct vgpu_status_device *status, uint64_t *leftp)
+{
+	struct nvml_page_head head;
+	nvmlReturn_t result = read_with_head(device, status, &head);
+
+	if (result != NVML_SUCCESS)
+		return result;
+	*leftp = UINT64_MAX;
+	if (head.memory_limit)
+		*leftp = head.memory_used < head.memory_limit
+				 ? head.memory_limit - head.memory_used
+				 : 0;
 	return NVML_SUCCESS;
 }
 

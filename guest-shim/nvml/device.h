@@ -28,6 +28,11 @@ unsigned int nvml_device_index(nvmlDevice_t device);
 nvmlReturn_t nvml_device_read(
 	nvmlDevice_t device, struct vgpu_status_device *status, uint64_t *updated_usp);
 
+/* The same, and how much the VM may allocate on all devices together, in bytes;
+ * UINT64_MAX: that is not limited. */
+nvmlReturn_t nvml_device_read_memory(
+	nvmlDevice_t device, struct vgpu_status_device *status, uint64_t *leftp);
+
 /* Returns: false if its driver does not tell. */
 bool nvml_device_attribute(
 	const struct vgpu_status_device *status, CUdevice_attribute number, int *valuep);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Event: sets of events, of which the host reports none
+ * Event: sets of events
  */
 
 /* Frees the sets that the program has not freed. When the library is released. */

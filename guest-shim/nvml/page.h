@@ -43,7 +43,9 @@ struct nvml_page_head {
 	int32_t cuda_version;
 	uint32_t reserved0;
 	char driver_version[80];
-	uint64_t reserved1[10];
+	uint64_t memory_limit;
+	uint64_t memory_used;
+	uint64_t reserved1[8];
 };
 
 /* The head alone, with numbers that are within bounds and a text that ends. */

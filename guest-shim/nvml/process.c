@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "nvml/device.h"
 #include "nvml/page.h"
 #include "nvml/process.h"
 #include "wire/proc.h"
@@ -73,8 +74,29 @@ static void translate(struct nvml_processes *processes)
 	processes->n = n;
 }
 
-nvmlReturn_t nvml_processes_read(struct nvml_processes *processes)
+/* Keeps those that use the device, with what they use of it. */
+static void select_users(
+	struct nvml_processes *processes, const struct vgpu_status_use *uses)
 {
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < processes->n; i++) {
+		struct vgpu_status_process *process = &processes->all[n];
+
+		if (uses[i].memory_used == UINT64_MAX)
+			continue;
+		*process = processes->all[i];
+		process->memory_used = uses[i].memory_used;
+		process->utilisation = uses[i].utilisation;
+		process->memory_utilisation = uses[i].memory_utilisation;
+		n++;
+	}
+	processes->n = n;
+}
+
+nvmlReturn_t nvml_processes_read(struct nvml_processes *processes, nvmlDevice_t device)
+{
+	struct vgpu_status_use uses[VGPU_STATUS_PROCESSES_MAX];
 	struct nvml_page_head head;
 	const struct nvml_piece pieces[] = {
 		{ .to = &head, .size = NVML_PAGE_HEAD },
@@ -83,14 +105,22 @@ nvmlReturn_t nvml_processes_read(struct nvml_processes *processes)
 			.off = offsetof(struct vgpu_status, processes),
 			.size = sizeof(processes->all),
 		},
+		{
+			.to = uses,
+			.off = offsetof(struct vgpu_status, uses) +
+			       nvml_device_index(device) * sizeof(uses),
+			.size = sizeof(uses),
+		},
 	};
-	nvmlReturn_t result = nvml_page_read(pieces, 2);
+	nvmlReturn_t result = nvml_page_read(pieces, 3);
 
 	if (result != NVML_SUCCESS)
 		return result;
 	nvml_page_bound(&head);
 	processes->n = head.n_processes;
 	processes->updated_us = head.updated_us;
+	if (head.flags & VGPU_STATUS_WHOLE)
+		select_users(processes, uses);
 	translate(processes);
 	return NVML_SUCCESS;
 }

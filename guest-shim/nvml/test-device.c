@@ -241,6 +241,22 @@ TEST(devices_are_apart)
 	check_eq(nvmlDeviceGetP2PStatus(first, device, NVML_P2P_CAPS_INDEX_READ, &p2p),
 		NVML_SUCCESS);
 	check_eq(p2p, NVML_P2P_STATUS_UNKNOWN);
+	page_double_begin();
+	status->peers[0][1] = VGPU_STATUS_PEER_KNOWN | VGPU_STATUS_PEER_ACCESS;
+	status->distances[0][1] = VGPU_STATUS_DISTANCE(NVML_TOPOLOGY_SINGLE);
+	page_double_end();
+	check_eq(
+		nvmlDeviceGetTopologyCommonAncestor(first, device, &level), NVML_SUCCESS);
+	check_eq(level, NVML_TOPOLOGY_SINGLE);
+	check_eq(nvmlDeviceGetP2PStatus(first, device, NVML_P2P_CAPS_INDEX_WRITE, &p2p),
+		NVML_SUCCESS);
+	check_eq(p2p, NVML_P2P_STATUS_OK);
+	check_eq(nvmlDeviceGetP2PStatus(first, device, NVML_P2P_CAPS_INDEX_ATOMICS, &p2p),
+		NVML_SUCCESS);
+	check_eq(p2p, NVML_P2P_STATUS_NOT_SUPPORTED);
+	check_eq(nvmlDeviceGetP2PStatus(first, device, NVML_P2P_CAPS_INDEX_NVLINK, &p2p),
+		NVML_SUCCESS);
+	check_eq(p2p, NVML_P2P_STATUS_NOT_SUPPORTED);
 	check_eq(nvmlDeviceGetP2PStatus(device, device, NVML_P2P_CAPS_INDEX_READ, &p2p),
 		NVML_SUCCESS);
 	check_eq(nvmlDeviceGetP2PStatus(first, device, NVML_P2P_CAPS_INDEX_UNKNOWN, &p2p),

@@ -20,14 +20,21 @@ static void begin(uint32_t n_processes)
 	status = page_double_start();
 	page_double_begin();
 	status->n_processes = n_processes;
-	for (uint32_t i = 0; i < n_processes; i++)
+	for (uint32_t i = 0; i < n_processes; i++) {
 		status->processes[i] = (struct vgpu_status_process){
 			.pid = 100 + i,
 			.pid_namespace = shim_proc_pid_namespace(),
+			.memory_used = 1000 * i + 7,
+			.utilisation = 99,
+			.memory_utilisation = VGPU_STATUS_UNKNOWN,
+		};
+		status->uses[0][i] = (struct vgpu_status_use){
 			.memory_used = 1000 * i,
 			.utilisation = 10 + i,
 			.memory_utilisation = VGPU_STATUS_UNKNOWN,
 		};
+		status->uses[1][i].memory_used = UINT64_MAX;
+	}
 	page_double_end();
 	check_eq(nvmlInit(), NVML_SUCCESS);
 	check_eq(nvmlDeviceGetHandleByIndex(0, &device), NVML_SUCCESS);
@@ -197,32 +204,68 @@ TEST(utilisation_of_processes_in_one_structure)
 	end();
 }
 
-TEST(the_newest_sample_is_the_only_one)
+TEST(a_process_is_on_the_devices_that_it_uses)
 {
-	nvmlSample_t samples[2];
-	nvmlValueType_t type;
-	unsigned int n = 0;
+	nvmlProcessInfo_t infos[2];
+	nvmlDevice_t second;
+	unsigned int n = 2;
+
+	begin(2);
+	check_eq(nvmlDeviceGetHandleByIndex(1, &second), NVML_SUCCESS);
+	check_eq(
+		nvmlDeviceGetComputeRunningProcesses_v3(second, &n, infos), NVML_SUCCESS);
+	check_eq(n, 0);
+	page_double_begin();
+	status->uses[1][1] = (struct vgpu_status_use){ .memory_used = 77 };
+	page_double_end();
+	n = 2;
+	check_eq(
+		nvmlDeviceGetComputeRunningProcesses_v3(second, &n, infos), NVML_SUCCESS);
+	check_eq(n, 1);
+	check_eq(infos[0].pid, 101);
+	check_eq(infos[0].usedGpuMemory, 77);
+	/* A host that does not know it shows each on each. */
+	page_double_begin();
+	status->flags = 0;
+	page_double_end();
+	n = 2;
+	check_eq(
+		nvmlDeviceGetComputeRunningProcesses_v3(second, &n, infos), NVML_SUCCESS);
+	check_eq(n, 2);
+	check_eq(infos[1].usedGpuMemory, 1007);
+	end();
+}
+
+TEST(who_was_idle_has_no_sample)
+{
+	nvmlProcessUtilizationSample_t samples[2];
+	unsigned int n = 2;
+
+	begin(2);
+	page_double_begin();
+	status->uses[0][0].utilisation = 0;
+	page_double_end();
+	check_eq(nvmlDeviceGetProcessUtilization(device, samples, &n, 0), NVML_SUCCESS);
+	check_eq(n, 1);
+	check_eq(samples[0].pid, 101);
+	page_double_begin();
+	status->uses[0][1].utilisation = VGPU_STATUS_UNKNOWN;
+	page_double_end();
+	check_eq(nvmlDeviceGetProcessUtilization(device, samples, &n, 0),
+		NVML_ERROR_NOT_FOUND);
+	end();
+}
+
+TEST(the_parts_of_a_device_are_known_by_its_utilisation)
+{
+	nvmlGpuDynamicPstatesInfo_t info = { .flags = 9 };
 
 	begin(0);
-	check_eq(nvmlDeviceGetSamples(
-			 device, NVML_GPU_UTILIZATION_SAMPLES, 0, &type, &n, NULL),
-		NVML_SUCCESS);
-	check_eq(n, 1);
-	check_eq(nvmlDeviceGetSamples(
-			 device, NVML_GPU_UTILIZATION_SAMPLES, 999, &type, &n, samples),
-		NVML_SUCCESS);
-	check_eq(type, NVML_VALUE_TYPE_UNSIGNED_INT);
-	check_eq(samples[0].sampleValue.uiVal, 40);
-	check_eq(samples[0].timeStamp, 1000);
-	check_eq(nvmlDeviceGetSamples(
-			 device, NVML_GPU_UTILIZATION_SAMPLES, 1000, &type, &n, samples),
-		NVML_ERROR_NOT_FOUND);
-	check_eq(nvmlDeviceGetSamples(
-			 device, NVML_TOTAL_POWER_SAMPLES, 0, &type, &n, samples),
-		NVML_ERROR_NOT_SUPPORTED);
-	check_eq(nvmlDeviceGetSamples(
-			 device, NVML_SAMPLINGTYPE_COUNT, 0, &type, &n, samples),
-		NVML_ERROR_INVALID_ARGUMENT);
+	check_eq(nvmlDeviceGetDynamicPstatesInfo(device, &info), NVML_SUCCESS);
+	check_eq(info.flags, 0);
+	check_eq(info.utilization[NVML_GPU_UTILIZATION_DOMAIN_GPU].bIsPresent, 1);
+	check_eq(info.utilization[NVML_GPU_UTILIZATION_DOMAIN_GPU].percentage, 40);
+	check_eq(info.utilization[NVML_GPU_UTILIZATION_DOMAIN_FB].bIsPresent, 0);
 	end();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sensors, memory, values by number, events; texts of codes
+ * Sensors, memory, values by number; texts of codes
  */
 
 #include <string.h>
@@ -112,6 +112,52 @@ static nvmlReturn_t get_encoder(nvmlDevice_t of, unsigned int *value)
 	return nvmlDeviceGetEncoderUtilization(of, value, &period);
 }
 
+static nvmlReturn_t get_jpeg(nvmlDevice_t of, unsigned int *value)
+{
+	unsigned int period;
+
+	return nvmlDeviceGetJpgUtilization(of, value, &period);
+}
+
+static nvmlReturn_t get_ofa(nvmlDevice_t of, unsigned int *value)
+{
+	unsigned int period;
+
+	return nvmlDeviceGetOfaUtilization(of, value, &period);
+}
+
+static nvmlReturn_t get_max_memory(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetTemperatureThreshold(
+		of, NVML_TEMPERATURE_THRESHOLD_MEM_MAX, value);
+}
+
+static nvmlReturn_t get_max_gpu(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetTemperatureThreshold(
+		of, NVML_TEMPERATURE_THRESHOLD_GPU_MAX, value);
+}
+
+static nvmlReturn_t get_sent(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetPcieThroughput(of, NVML_PCIE_UTIL_TX_BYTES, value);
+}
+
+static nvmlReturn_t get_received(nvmlDevice_t of, unsigned int *value)
+{
+	return nvmlDeviceGetPcieThroughput(of, NVML_PCIE_UTIL_RX_BYTES, value);
+}
+
+static nvmlReturn_t get_possible_reasons(nvmlDevice_t of, unsigned int *value)
+{
+	unsigned long long reasons = 0;
+	nvmlReturn_t result = nvmlDeviceGetSupportedClocksEventReasons(of, &reasons);
+
+	if (result == NVML_SUCCESS)
+		*value = (unsigned int)reasons;
+	return result;
+}
+
 TEST(a_sensor_is_not_supported_until_the_host_knows_it)
 {
 	static const struct {
@@ -140,6 +186,15 @@ TEST(a_sensor_is_not_supported_until_the_host_knows_it)
 		{ get_decoder, VGPU_SENSOR_DECODER },
 		{ get_reasons, VGPU_SENSOR_CLOCK_EVENT_REASONS },
 		{ get_energy, VGPU_SENSOR_ENERGY },
+		{ get_jpeg, VGPU_SENSOR_JPEG },
+		{ get_ofa, VGPU_SENSOR_OFA },
+		{ get_max_memory, VGPU_SENSOR_TEMPERATURE_MEMORY_MAX },
+		{ get_max_gpu, VGPU_SENSOR_TEMPERATURE_MAX },
+		{ get_sent, VGPU_SENSOR_PCIE_SENT },
+		{ get_received, VGPU_SENSOR_PCIE_RECEIVED },
+		{ nvmlDeviceGetPcieReplayCounter, VGPU_SENSOR_PCIE_REPLAYS },
+		{ nvmlDeviceGetNumFans, VGPU_SENSOR_FANS },
+		{ get_possible_reasons, VGPU_SENSOR_CLOCK_EVENT_REASONS_POSSIBLE },
 	};
 
 	begin();
@@ -208,6 +263,55 @@ TEST(what_a_sensor_is_asked_for_is_checked)
 	end();
 }
 
+TEST(the_speed_of_the_link_is_that_of_its_generation)
+{
+	unsigned int value;
+
+	begin();
+	check_eq(nvmlDeviceGetPcieSpeed(device, &value), NVML_ERROR_NOT_SUPPORTED);
+	set(VGPU_SENSOR_PCIE_GENERATION, 4);
+	set(VGPU_SENSOR_PCIE_GENERATION_MAX, 5);
+	check_eq(nvmlDeviceGetPcieSpeed(device, &value), NVML_SUCCESS);
+	check_eq(value, 16000);
+	check_eq(nvmlDeviceGetPcieLinkMaxSpeed(device, &value), NVML_SUCCESS);
+	check_eq(value, NVML_PCIE_LINK_MAX_SPEED_32000MBPS);
+	set(VGPU_SENSOR_PCIE_GENERATION, 7);
+	set(VGPU_SENSOR_PCIE_GENERATION_MAX, 0);
+	check_eq(nvmlDeviceGetPcieSpeed(device, &value), NVML_ERROR_NOT_SUPPORTED);
+	check_eq(nvmlDeviceGetPcieLinkMaxSpeed(device, &value), NVML_ERROR_NOT_SUPPORTED);
+	check_eq(nvmlDeviceGetPcieThroughput(device, NVML_PCIE_UTIL_COUNT, &value),
+		NVML_ERROR_INVALID_ARGUMENT);
+	end();
+}
+
+static void limit(uint64_t of_all, uint64_t used_by_all)
+{
+	page_double_begin();
+	status->memory_limit = of_all;
+	status->memory_used = used_by_all;
+	page_double_end();
+}
+
+TEST(what_other_devices_use_of_the_limit_is_not_free)
+{
+	nvmlMemory_v2_t second = { .version = nvmlMemory_v2 };
+	nvmlMemory_t memory;
+
+	begin();
+	limit(800u << 20, 700u << 20);
+	check_eq(nvmlDeviceGetMemoryInfo(device, &memory), NVML_SUCCESS);
+	check_eq(memory.total, 800u << 20);
+	check_eq(memory.used, 300u << 20);
+	check_eq(memory.free, 100u << 20);
+	check_eq(nvmlDeviceGetMemoryInfo_v2(device, &second), NVML_SUCCESS);
+	check_eq(second.reserved, 400u << 20);
+	/* The limit was lowered below the use. */
+	limit(800u << 20, 900u << 20);
+	check_eq(nvmlDeviceGetMemoryInfo(device, &memory), NVML_SUCCESS);
+	check_eq(memory.free, 0);
+	end();
+}
+
 TEST(memory_is_the_share_of_the_machine)
 {
 	nvmlMemory_v2_t second = { .version = nvmlMemory_v2, .reserved = 5 };
@@ -255,9 +359,50 @@ TEST(errors_of_memory_are_those_since_the_driver_was_loaded)
 	check_eq(nvmlDeviceGetTotalEccErrors(device, NVML_MEMORY_ERROR_TYPE_CORRECTED,
 			 NVML_AGGREGATE_ECC, &n),
 		NVML_ERROR_NOT_SUPPORTED);
+	set(VGPU_SENSOR_ECC_CORRECTED_EVER, 44);
+	check_eq(nvmlDeviceGetTotalEccErrors(device, NVML_MEMORY_ERROR_TYPE_CORRECTED,
+			 NVML_AGGREGATE_ECC, &n),
+		NVML_SUCCESS);
+	check_eq(n, 44);
 	check_eq(nvmlDeviceGetTotalEccErrors(
 			 device, NVML_MEMORY_ERROR_TYPE_COUNT, NVML_VOLATILE_ECC, &n),
 		NVML_ERROR_INVALID_ARGUMENT);
+	end();
+}
+
+TEST(repairs_of_memory_are_counted)
+{
+	unsigned int corrected, uncorrected, is_pending, has_failed;
+	nvmlFieldValue_t values[] = {
+		{ .fieldId = NVML_FI_DEV_REMAPPED_PENDING },
+		{ .fieldId = NVML_FI_DEV_REMAPPED_FAILURE },
+		{ .fieldId = NVML_FI_DEV_RETIRED_DBE },
+	};
+	nvmlEnableState_t pending;
+
+	begin();
+	check_eq(nvmlDeviceGetRetiredPagesPendingStatus(device, &pending),
+		NVML_ERROR_NOT_SUPPORTED);
+	set(VGPU_SENSOR_RETIRED_PENDING, 1);
+	check_eq(nvmlDeviceGetRetiredPagesPendingStatus(device, &pending), NVML_SUCCESS);
+	check_eq(pending, NVML_FEATURE_ENABLED);
+	set(VGPU_SENSOR_REMAPPED_CORRECTED, 3);
+	set(VGPU_SENSOR_REMAPPED_UNCORRECTED, 4);
+	check_eq(nvmlDeviceGetRemappedRows(
+			 device, &corrected, &uncorrected, &is_pending, &has_failed),
+		NVML_ERROR_NOT_SUPPORTED);
+	set(VGPU_SENSOR_REMAPPED_STATE, 2);
+	check_eq(nvmlDeviceGetRemappedRows(
+			 device, &corrected, &uncorrected, &is_pending, &has_failed),
+		NVML_SUCCESS);
+	check_eq(corrected, 3);
+	check_eq(uncorrected, 4);
+	check_eq(is_pending, 0);
+	check_eq(has_failed, 1);
+	check_eq(nvmlDeviceGetFieldValues(device, 3, values), NVML_SUCCESS);
+	check_eq(values[0].value.uiVal, 0);
+	check_eq(values[1].value.uiVal, 1);
+	check_eq(values[2].nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
 	end();
 }
 
@@ -286,33 +431,6 @@ TEST(each_value_by_number_has_its_own_code)
 		nvmlDeviceGetFieldValues(device, 0, values), NVML_ERROR_INVALID_ARGUMENT);
 	check_eq(nvmlDeviceGetFieldValues(device, -1, values),
 		NVML_ERROR_INVALID_ARGUMENT);
-	end();
-}
-
-TEST(a_wait_for_events_ends_by_its_timeout)
-{
-	unsigned long long types = 99;
-	nvmlEventSet_t set, other;
-	nvmlEventData_t data;
-
-	begin();
-	check_eq(nvmlDeviceGetSupportedEventTypes(device, &types), NVML_SUCCESS);
-	check_eq(types, nvmlEventTypeNone);
-	check_eq(nvmlEventSetCreate(&set), NVML_SUCCESS);
-	check_eq(nvmlEventSetCreate(&other), NVML_SUCCESS);
-	check_eq(nvmlDeviceRegisterEvents(device, nvmlEventTypeXidCriticalError, set),
-		NVML_ERROR_NOT_SUPPORTED);
-	check_eq(nvmlDeviceRegisterEvents(device, 1ull << 60, set),
-		NVML_ERROR_INVALID_ARGUMENT);
-	check_eq(nvmlDeviceRegisterEvents(device, nvmlEventTypeNone, set), NVML_SUCCESS);
-	check_eq(nvmlEventSetWait(set, &data, 1), NVML_ERROR_TIMEOUT);
-	check_eq(nvmlEventSetFree(set), NVML_SUCCESS);
-	check_eq(nvmlEventSetFree(set), NVML_ERROR_INVALID_ARGUMENT);
-	check_eq(nvmlEventSetWait(set, &data, 1), NVML_ERROR_INVALID_ARGUMENT);
-	check_eq(nvmlEventSetWait((nvmlEventSet_t)1, &data, 1),
-		NVML_ERROR_INVALID_ARGUMENT);
-	check_eq(nvmlEventSetWait(other, &data, 0), NVML_ERROR_TIMEOUT);
-	check_eq(nvmlEventSetFree(NULL), NVML_ERROR_INVALID_ARGUMENT);
 	end();
 }
 

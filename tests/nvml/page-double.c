@@ -171,7 +171,7 @@ static void fill_device(struct vgpu_status_device *device, int number)
 	set(info, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 10);
 	set(info, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1500000);
 	set(info, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, CU_COMPUTEMODE_EXCLUSIVE_PROCESS);
-	device->memory_total = 800u << 20;
+	device->memory_total = 800u << 20; /* as of a limit */
 	device->memory_used = 300u << 20;
 	device->utilisation = 40;
 	device->memory_utilisation = VGPU_STATUS_UNKNOWN;
@@ -201,6 +201,7 @@ struct vgpu_status *page_double_start(void)
 	page_double_begin();
 	host.status->n_devices = PAGE_DOUBLE_DEVICES;
 	host.status->cuda_version = 13000;
+	host.status->flags = VGPU_STATUS_WHOLE;
 	host.status->updated_us = 1000;
 	snprintf(host.status->driver_version, sizeof(host.status->driver_version),
 		"580.12");

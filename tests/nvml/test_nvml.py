@@ -24,7 +24,9 @@ from host import Host  # noqa: E402
 NVML = str(BUILD / "guest-shim/nvml/libnvidia-ml.so.1")
 CUDA = str(BUILD / "guest-shim/libcuda.so.1")
 SUCCESS, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION = range(5)
-INSUFFICIENT_SIZE, DRIVER_NOT_LOADED, GPU_IS_LOST = 7, 9, 15
+NOT_FOUND, INSUFFICIENT_SIZE, DRIVER_NOT_LOADED, TIMEOUT, GPU_IS_LOST = 6, 7, 9, 10, 15
+GPU_UTILIZATION_SAMPLES, XID_EVENT, XID_PAGE_FAULT = 1, 8, 31
+ILLEGAL_ADDRESS = 700
 # These need no initialised library.
 FREE = {"nvmlInit", "nvmlInit_v2", "nvmlInitWithFlags", "nvmlShutdown", "nvmlErrorString"}
 MEMORY = 64 << 20
@@ -37,6 +39,16 @@ class ProcessInfo(ctypes.Structure):
 
 def symbols():
     return (SOURCE / "protocol/api/nvml-symbols.txt").read_text("utf-8").split()
+
+
+class EventData(ctypes.Structure):
+    _fields_ = [("device", ctypes.c_void_p), ("type", ctypes.c_ulonglong),
+                ("data", ctypes.c_ulonglong), ("gpu_instance", ctypes.c_uint),
+                ("compute_instance", ctypes.c_uint)]
+
+
+class Sample(ctypes.Structure):
+    _fields_ = [("time", ctypes.c_ulonglong), ("value", ctypes.c_ulonglong)]
 
 
 class Nvml:
@@ -82,6 +94,35 @@ def use_device():
         assert result == 0, result
     print("ready", flush=True)
     sys.stdin.read()
+
+
+FAULT = b"""
+.version 7.0
+.target sm_50
+.address_size 64
+.visible .entry fault()
+{
+	.reg .u64 %rd<2>;
+	mov.u64 %rd1, 64;
+	st.global.u64 [%rd1], %rd1;
+	ret;
+}
+"""
+
+
+def make_fault():
+    """Of a child: a kernel that writes where nothing is, on the device that it was given."""
+    cuda, context, module = ctypes.CDLL(CUDA), ctypes.c_void_p(), ctypes.c_void_p()
+    device, function, none = int(sys.argv[-1]), ctypes.c_void_p(), ctypes.c_void_p()
+    one = [ctypes.c_uint(1)] * 6
+    for result in (cuda.cuInit(0),
+                   cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device),
+                   cuda.cuCtxSetCurrent(context),
+                   cuda.cuModuleLoadData(ctypes.byref(module), FAULT),
+                   cuda.cuModuleGetFunction(ctypes.byref(function), module, b"fault"),
+                   cuda.cuLaunchKernel(function, *one, 0, none, none, none)):
+        assert result == 0, result
+    assert cuda.cuCtxSynchronize() == ILLEGAL_ADDRESS
 
 
 def start_user(prefix=()):
@@ -214,6 +255,37 @@ class WithHost(unittest.TestCase):
                          str(child.pid))
         end_user(child)
 
+    def test_a_fault_is_an_event(self):
+        event_set, data = ctypes.c_void_p(), EventData()
+        self.nvml.check("nvmlEventSetCreate", ctypes.byref(event_set))
+        self.nvml.check("nvmlDeviceRegisterEvents", self.nvml.device(),
+                        ctypes.c_ulonglong(XID_EVENT), event_set)
+        wait = "nvmlEventSetWait_v2", event_set, ctypes.byref(data)
+        self.assertEqual(self.nvml.call(*wait, 1), TIMEOUT)
+        subprocess.run([sys.executable, __file__, BUILD, SOURCE, "--fault", "0"], check=True)
+        self.nvml.check(*wait, 60_000)
+        self.assertEqual((data.device, data.type, data.data),
+                         (self.nvml.device().value, XID_EVENT, XID_PAGE_FAULT))
+        self.assertEqual(self.nvml.call(*wait, 1), TIMEOUT)
+        self.nvml.check("nvmlEventSetFree", event_set)
+
+    def test_samples_go_on(self):
+        samples, kind = (Sample * 200)(), ctypes.c_uint()
+
+        def get(last):
+            n = ctypes.c_uint(200)
+            result = self.nvml.call(
+                "nvmlDeviceGetSamples", self.nvml.device(), GPU_UTILIZATION_SAMPLES,
+                ctypes.c_ulonglong(last), ctypes.byref(kind), ctypes.byref(n), samples)
+            self.assertIn(result, (SUCCESS, NOT_FOUND))
+            return [s.time for s in samples[:n.value]] if result == SUCCESS else []
+
+        wait_until(lambda: get(0), "the first samples")
+        first = get(0)
+        self.assertEqual(first, sorted(set(first)))
+        wait_until(lambda: get(first[-1]), "samples after these")
+        self.assertGreater(get(first[-1])[0], first[-1])
+
     def test_the_environment_of_cuda_does_not_matter(self):
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
         self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES")
@@ -293,5 +365,8 @@ class WithoutHost(unittest.TestCase):
 if __name__ == "__main__":
     if "--use" in sys.argv:
         use_device()
+        sys.exit(0)
+    if "--fault" in sys.argv:
+        make_fault()
         sys.exit(0)
     sys.exit(tap.unittest_main())
