@@ -17,6 +17,7 @@
 #include "nvml/g-nvml-answers.h"
 #include "nvml/library.h"
 #include "nvml/page.h"
+#include "wire/reason.h"
 
 #define FLAGS_KNOWN (NVML_INIT_FLAG_NO_GPUS | NVML_INIT_FLAG_NO_ATTACH)
 
@@ -54,6 +55,7 @@ static void set_up(void)
 {
 	vgpu_log_init(
 		"libnvidia-ml", isatty(STDERR_FILENO) ? VGPU_LOG_ERROR : VGPU_LOG_NONE);
+	shim_reason_set_library("libnvidia-ml.so.1");
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 

@@ -319,6 +319,15 @@ def test_nvml_has_the_reasons_of_the_way_to_the_host():
     look_by_nvml("/nonexistent/socket").check(expected_code("no-socket", 9))
 
 
+@extra
+def test_nvml_names_itself_where_versions_differ():
+    with folder() as place, \
+            FalseHost(place / "socket", lambda each: false_host.greet(each, 4711)):
+        result = look_by_nvml(place / "socket")
+        result.check(expected_code("version", 9))
+        assert "this libnvidia-ml.so.1 version" in result.err, result.err
+
+
 def expected_code(name, code):
     """A row of cuInit, with NVML's code."""
     expected = copy.copy(ROWS[name])

@@ -31,6 +31,7 @@
 
 static uint32_t said[KEYS_MAX]; /* keys, atomic; the first 0 ends the list */
 static bool is_chosen;		/* the level was set explicitly */
+static const char *library = "libcuda.so.1";
 
 static struct {
 	enum shim_reason kind;
@@ -43,6 +44,11 @@ void shim_reason_setup(void)
 
 	is_chosen = level && vgpu_log_level_from_string(level) >= 0;
 	vgpu_log_init("libcuda", isatty(STDERR_FILENO) ? VGPU_LOG_ERROR : VGPU_LOG_NONE);
+}
+
+void shim_reason_set_library(const char *name)
+{
+	library = name;
 }
 
 static bool was_said(uint32_t key)
@@ -101,9 +107,9 @@ void shim_reason_note(enum shim_reason kind, const char *format, ...)
 void shim_reason_of_version(uint32_t version)
 {
 	shim_reason_note(SHIM_REASON_VERSION,
-		"the host speaks protocol version %u, this libcuda.so.1 version %u: "
+		"the host speaks protocol version %u, this %s version %u: "
 		"install the guest package of the host's release",
-		version, VGPU_PROTOCOL_VERSION);
+		version, library, VGPU_PROTOCOL_VERSION);
 }
 
 const char *shim_reason_noted(void)

@@ -47,6 +47,9 @@ enum shim_reason {
 /* Reads VGPU_LOG. */
 void shim_reason_setup(void);
 
+/* Another library than libcuda.so.1 has this code. Keeps the pointer. */
+void shim_reason_set_library(const char *name);
+
 /* Notes why cuInit is about to fail; the last note counts. On the thread of cuInit. */
 void shim_reason_note(enum shim_reason kind, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
