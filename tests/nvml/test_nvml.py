@@ -18,15 +18,18 @@ from xml.etree import ElementTree
 BUILD, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(SOURCE / "tests/lib"))
 
+import proc  # noqa: E402
 import tap  # noqa: E402
 from host import Host  # noqa: E402
 
 NVML = str(BUILD / "guest-shim/nvml/libnvidia-ml.so.1")
 CUDA = str(BUILD / "guest-shim/libcuda.so.1")
+PROGRAM = str(BUILD / "tests/nvml/nvml-program")
 SUCCESS, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION = range(5)
 NOT_FOUND, INSUFFICIENT_SIZE, DRIVER_NOT_LOADED, TIMEOUT, GPU_IS_LOST = 6, 7, 9, 10, 15
 GPU_UTILIZATION_SAMPLES, XID_EVENT, XID_PAGE_FAULT = 1, 8, 31
 ILLEGAL_ADDRESS = 700
+P2P_READ, P2P_WRITE, P2P_OK = 0, 1, 0
 # These need no initialised library.
 FREE = {"nvmlInit", "nvmlInit_v2", "nvmlInitWithFlags", "nvmlShutdown", "nvmlErrorString"}
 MEMORY = 64 << 20
@@ -75,9 +78,9 @@ class Nvml:
         self.check(name, *arguments, buffer, len(buffer))
         return buffer.value.decode()
 
-    def processes(self):
+    def processes(self, index=0):
         infos, n = (ProcessInfo * 128)(), ctypes.c_uint(128)
-        self.check("nvmlDeviceGetComputeRunningProcesses_v3", self.device(),
+        self.check("nvmlDeviceGetComputeRunningProcesses_v3", self.device(index),
                    ctypes.byref(n), infos)
         return {info.pid: info.memory for info in infos[:n.value]}
 
@@ -88,7 +91,8 @@ class Nvml:
 def use_device():
     """Of a child: takes memory, says so, and waits until its input ends."""
     cuda, context, pointer = ctypes.CDLL(CUDA), ctypes.c_void_p(), ctypes.c_uint64()
-    for result in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+    for result in (cuda.cuInit(0),
+                   cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), int(sys.argv[-1])),
                    cuda.cuCtxSetCurrent(context),
                    cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(MEMORY))):
         assert result == 0, result
@@ -125,9 +129,9 @@ def make_fault():
     assert cuda.cuCtxSynchronize() == ILLEGAL_ADDRESS
 
 
-def start_user(prefix=()):
+def start_user(prefix=(), device=0):
     child = subprocess.Popen(
-        [*prefix, sys.executable, __file__, BUILD, SOURCE, "--use"],
+        [*prefix, sys.executable, __file__, BUILD, SOURCE, "--use", str(device)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     if child.stdout.readline() != "ready\n":
         child.stdin.close()
@@ -147,6 +151,15 @@ def wait_until(condition, what):
     while not condition():
         assert time.monotonic() < end, f"waited in vain: {what}"
         time.sleep(0.05)
+
+
+def run_program(*words):
+    folders = os.pathsep.join(os.path.dirname(library) for library in (NVML, CUDA))
+    done = subprocess.run([PROGRAM, *map(str, words)], text=True, check=False,
+                          env=dict(os.environ, LD_LIBRARY_PATH=folders),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert done.returncode == 0, done.stdout
+    return done.stdout.splitlines()
 
 
 class WithHost(unittest.TestCase):
@@ -317,6 +330,24 @@ assert os.waitpid(pid, 0)[1] == 0
 """
         subprocess.run([sys.executable, "-c", code], check=True)
 
+    def test_a_program_computes_on_the_device_that_it_found(self):
+        uuid = self.nvml.text("nvmlDeviceGetUUID", self.nvml.device())
+        for order in ("nc", "cn", "ncn", "cnc"):
+            with self.subTest(order):
+                self.assertEqual(run_program("compute", order),
+                                 [f"computed on {uuid}", "listed with 8 MiB", "done"])
+
+    def test_a_thousand_cycles_leave_nothing_on_either_side(self):
+        broker = proc.broker_of(self.host)
+
+        def held():
+            return [len(os.listdir(f"/proc/{pid}/fd"))
+                    for pid in (self.host.process.pid, broker)]
+
+        before = held()
+        self.assertEqual(run_program("cycle", 1000), ["1000 cycles leave nothing"])
+        wait_until(lambda: held() == before, "the descriptors of the host")
+
     def test_a_host_that_starts_again_is_found_again(self):
         device, memory = self.nvml.device(), (ctypes.c_ulonglong * 3)()
 
@@ -331,6 +362,60 @@ assert os.waitpid(pid, 0)[1] == 0
             [self.host.vgpud, "--config", Path(self.host.folder.name) / "vgpud.conf"],
             env=self.host.environment)
         wait_until(lambda: look() == SUCCESS, "the device after the start of vgpud")
+
+
+class SeveralDevices(unittest.TestCase):
+    def setUp(self):
+        self.host = Host(BUILD, extra="softgpu-devices = 3",
+                         vm=f"device-memory = {4 * MEMORY >> 20}M").__enter__()
+        os.environ["VGPU_SOCKET"] = str(self.host.socket)
+        self.nvml = Nvml()
+
+    def tearDown(self):
+        self.nvml.shut_down()
+        self.host.__exit__()
+
+    def memory(self, index):
+        """Total, free and used."""
+        memory = (ctypes.c_ulonglong * 3)()
+        self.nvml.check("nvmlDeviceGetMemoryInfo", self.nvml.device(index), memory)
+        return tuple(memory)
+
+    def test_each_shows_its_own_processes_and_memory(self):
+        child = start_user(device=1)
+        wait_until(lambda: self.nvml.processes(1) == {child.pid: MEMORY}, "it on its device")
+        self.assertEqual(self.nvml.processes(0), {})
+        self.assertEqual(self.nvml.processes(2), {})
+        # One limit is for all of them.
+        self.assertEqual(self.memory(1), (4 * MEMORY, 3 * MEMORY, MEMORY))
+        self.assertEqual(self.memory(0), (4 * MEMORY, 3 * MEMORY, 0))
+        end_user(child)
+        wait_until(lambda: self.memory(1) == (4 * MEMORY, 4 * MEMORY, 0), "its end")
+
+    def test_an_event_is_of_its_device(self):
+        event_set, data = ctypes.c_void_p(), EventData()
+        self.nvml.check("nvmlEventSetCreate", ctypes.byref(event_set))
+        for i in range(3):
+            self.nvml.check("nvmlDeviceRegisterEvents", self.nvml.device(i),
+                            ctypes.c_ulonglong(XID_EVENT), event_set)
+        subprocess.run([sys.executable, __file__, BUILD, SOURCE, "--fault", "2"], check=True)
+        self.nvml.check("nvmlEventSetWait_v2", event_set, ctypes.byref(data), 60_000)
+        self.assertEqual(data.device, self.nvml.device(2).value)
+
+    def test_devices_are_peers_as_libcuda_says(self):
+        # A process of its own: libcuda stays with the host that it has found first.
+        code = (f"import ctypes; cuda, access = ctypes.CDLL({CUDA!r}), ctypes.c_int(); "
+                "print(cuda.cuInit(0), "
+                "cuda.cuDeviceCanAccessPeer(ctypes.byref(access), 0, 1), access.value)")
+        done = subprocess.run([sys.executable, "-c", code], check=True, text=True,
+                              stdout=subprocess.PIPE)
+        *results, access = map(int, done.stdout.split())
+        self.assertEqual(results, [0, 0])
+        status = ctypes.c_int()
+        for capability in (P2P_READ, P2P_WRITE):
+            self.nvml.check("nvmlDeviceGetP2PStatus", self.nvml.device(0),
+                            self.nvml.device(1), capability, ctypes.byref(status))
+            self.assertEqual(status.value == P2P_OK, bool(access))
 
 
 class Answers(unittest.TestCase):
