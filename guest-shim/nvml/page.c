@@ -4,6 +4,9 @@
  *
  * The transport and its mapping belong to the lock; reads are short, and hold it. A
  * forked child has no mapping, so it starts without a transport.
+ *
+ * The end of a host at a socket is told by the socket. The memory of a virtual machine
+ * remains as it was, and its host may go on: there the heartbeat tells.
  */
 
 #include <errno.h>
@@ -92,11 +95,33 @@ static bool is_silent(void)
 	return silence == SHIM_GONE || silence > SILENCE_NS;
 }
 
+/* Whether the host has written lately, as far as its clock and this one agree. */
+static bool is_recent(void)
+{
+	const uint64_t now_us = shim_clock_of(CLOCK_REALTIME) / 1000;
+	const uint64_t then_us =
+		__atomic_load_n(&page.status->updated_us, __ATOMIC_RELAXED);
+	const uint64_t apart_us = now_us > then_us ? now_us - then_us : then_us - now_us;
+
+	return apart_us < SILENCE_NS / 1000;
+}
+
+/* What is in the memory may be from a host that is gone. */
+static bool is_alive(uint64_t first_heartbeat)
+{
+	return page.transport.ops != &shim_transport_sysfs || is_recent() ||
+	       __atomic_load_n(&page.transport.header->heartbeat, __ATOMIC_RELAXED) !=
+		       first_heartbeat;
+}
+
 static int wait_for_first(void)
 {
+	const uint64_t heartbeat =
+		__atomic_load_n(&page.transport.header->heartbeat, __ATOMIC_RELAXED);
 	uint64_t start = shim_clock_ns();
 
-	while (!__atomic_load_n(&page.status->sequence, __ATOMIC_ACQUIRE)) {
+	while (!__atomic_load_n(&page.status->sequence, __ATOMIC_ACQUIRE) ||
+		!is_alive(heartbeat)) {
 		const bool silent = is_silent();
 
 		if (silent || shim_clock_ns() - start > FIRST_TIMEOUT_NS) {
@@ -157,8 +182,12 @@ void nvml_page_close(void)
 /* Under the lock. Returns: whether the host is there, perhaps again. */
 static bool is_there(void)
 {
-	if (page.is_open && !is_silent())
-		return true;
+	const uint64_t silence = page.is_open
+					 ? page.transport.ops->silence_ns(&page.transport)
+					 : SHIM_GONE;
+
+	if (silence != SHIM_GONE)
+		return silence <= SILENCE_NS;
 	if (page.tried_ns && shim_clock_ns() - page.tried_ns < REOPEN_PAUSE_NS)
 		return false;
 	drop();
