@@ -19,6 +19,7 @@
 #include "control/quota.h"
 #include "keeper/endpoints.h"
 #include "keeper/greeting.h"
+#include "keeper/held-worker.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
@@ -27,7 +28,9 @@
 
 /* Interval of checks for files of transport plain. */
 #define ENDPOINTS_PLAIN_MS 500
-/* Connections of a VM beyond the number of its sessions. */
+/* Connections of a section with transport socket: two for each process, whose libcuda and
+ * NVML have one each, and some for processes that only look. */
+#define ENDPOINTS_CONNECTIONS_EACH 2
 #define ENDPOINTS_SPARE_CONNECTIONS 16
 /* Budget of connections: a burst, then one per interval. */
 #define ENDPOINTS_CONNECTIONS 512
@@ -259,16 +262,31 @@ static unsigned int fd_limit(void)
 	return limit.rlim_cur;
 }
 
+static unsigned int connections_max(const struct config_vm *config)
+{
+	return ENDPOINTS_CONNECTIONS_EACH * config->max_processes +
+	       ENDPOINTS_SPARE_CONNECTIONS;
+}
+
+/* Descriptors of so many VMs of a section. Of connections by socket no more have a worker
+ * than there may be processes, and some whose end is not known yet. */
+static unsigned int fds_of(const struct config_vm *config, unsigned int n)
+{
+	const unsigned int n_workers =
+		config->max_processes + ENDPOINTS_SPARE_CONNECTIONS;
+	const unsigned int fds = n * held_vm_n_fds(config);
+
+	if (config->transport != CONFIG_SOCKET || n <= n_workers)
+		return fds;
+	return fds - (n - n_workers) * HELD_WORKER_FDS;
+}
+
 /* The maximum that a section can use: for all its processes, or for a VM and earlier ones
  * that are not released. */
 static unsigned int fds_wanted(const struct config_vm *config)
 {
-	const unsigned int n =
-		config->transport == CONFIG_SOCKET
-			? config->max_processes + ENDPOINTS_SPARE_CONNECTIONS
-			: ENDPOINTS_VMS_AT_ONCE;
-
-	return n * held_vm_n_fds(config);
+	return fds_of(config, config->transport == CONFIG_SOCKET ? connections_max(config)
+								 : ENDPOINTS_VMS_AT_ONCE);
 }
 
 /* Descriptors for all sections together. */
@@ -311,24 +329,23 @@ static unsigned int fd_share(
 	return share > one ? share : one;
 }
 
+/* Descriptors with one more VM. */
 static unsigned int count_fds(
 	const struct endpoints *endpoints, const struct config_vm *config)
 {
 	const struct held_vm *vm;
-	unsigned int n = 0;
+	unsigned int n = 1, n_leaving = 0;
 
 	TAILQ_FOREACH(vm, &endpoints->vms, entry)
-		if (vm->config == config)
-			n += held_vm_n_fds(config);
-	TAILQ_FOREACH(vm, &endpoints->leaving, entry)
 		n += vm->config == config;
-	return n;
+	TAILQ_FOREACH(vm, &endpoints->leaving, entry)
+		n_leaving += vm->config == config;
+	return fds_of(config, n) + n_leaving;
 }
 
 static bool has_fds(const struct endpoints *endpoints, const struct config_vm *config)
 {
-	return count_fds(endpoints, config) + held_vm_n_fds(config) <=
-	       fd_share(endpoints, config);
+	return count_fds(endpoints, config) <= fd_share(endpoints, config);
 }
 
 /* Whether the section will soon release some of its descriptors. */
@@ -363,7 +380,7 @@ static const char *refusal(struct endpoints *endpoints, const struct config_vm *
 
 	if (config->transport == CONFIG_IVSHMEM && n)
 		return "one socket serves one QEMU at a time";
-	if (n >= config->max_processes + ENDPOINTS_SPARE_CONNECTIONS)
+	if (n >= connections_max(config))
 		return "there are too many";
 	if (!has_fds(endpoints, config))
 		return "its share of vgpud's descriptors is used up";

@@ -8,6 +8,7 @@
 import os
 import re
 import signal
+import socket
 import sys
 
 import wire
@@ -84,6 +85,21 @@ def test_who_looks_is_no_process(host, api):
         looker.close()
     assert len(re.findall("session opened", host.text())) == n_ready
     still_serves(host, api)
+
+
+def test_each_process_may_look_beside_its_session(host, api):
+    with Host(host.build, vm="max-processes = 4") as four:
+        channels = [Channel(api, four.socket) for _ in range(4)]
+        lookers = [look(four) for _ in range(4 + 16)]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one_more:
+            one_more.connect(str(four.socket))
+            assert one_more.recv(1) == b""
+        four.wait_for("a further connection to .* is refused: there are too many")
+        for channel in channels:
+            prepare(channel)
+        lookers[0].wait(lambda s: len(s.processes.get(os.getpid(), [])) == 4, "all of them")
+        for each in (*channels, *lookers):
+            each.close()
 
 
 def test_it_stays_alive(host, _api):
