@@ -10,7 +10,8 @@
 
 #include "smi/device.h"
 
-#define SMI_COLUMNS_MAX 64u
+/* More than there are names. */
+#define SMI_COLUMNS_MAX 256u
 
 struct smi_csv {
 	bool of_processes;

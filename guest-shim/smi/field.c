@@ -1,412 +1,222 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Field: how each value is asked for
+ * Field: the values that can be asked for, by the names of nvidia-smi
  */
 
 #include <string.h>
-#include <time.h>
 
 #include "smi/field.h"
-#include "smi/library.h"
-
-#define MIB (1024.0 * 1024.0)
-
-typedef nvmlReturn_t (*get_number_fn)(nvmlDevice_t device, unsigned int *value);
-typedef nvmlReturn_t (*get_text_fn)(nvmlDevice_t device, char *text, unsigned int length);
-typedef nvmlReturn_t (*get_state_fn)(nvmlDevice_t device, nvmlEnableState_t *state);
-
-static void set_number_of(
-	struct smi_value *value, nvmlDevice_t device, get_number_fn get, double scale)
-{
-	unsigned int number = 0;
-	nvmlReturn_t result = get ? get(device, &number) : NVML_ERROR_FUNCTION_NOT_FOUND;
-
-	smi_value_set_number(value, result, number / scale);
-}
-
-static void set_text_of(struct smi_value *value, nvmlDevice_t device, get_text_fn get)
-{
-	char text[sizeof(value->text)] = "";
-	nvmlReturn_t result =
-		get ? get(device, text, sizeof(text)) : NVML_ERROR_FUNCTION_NOT_FOUND;
-
-	smi_value_set_text(value, result, "%s", text);
-}
-
-static void set_state(struct smi_value *value, nvmlReturn_t result, unsigned int state)
-{
-	smi_value_set_text(value, result, "%s", state ? "Enabled" : "Disabled");
-}
-
-static void set_state_of(struct smi_value *value, nvmlDevice_t device, get_state_fn get)
-{
-	nvmlEnableState_t state = NVML_FEATURE_DISABLED;
-	nvmlReturn_t result = get ? get(device, &state) : NVML_ERROR_FUNCTION_NOT_FOUND;
-
-	set_state(value, result, state);
-}
-
-static void get_timestamp(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	struct timespec now;
-	char text[32];
-	struct tm tm;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &tm);
-	strftime(text, sizeof(text), "%Y/%m/%d %H:%M:%S", &tm);
-	smi_value_set_text(value, NVML_SUCCESS, "%s.%03ld", text, now.tv_nsec / 1000000);
-}
-
-static void get_driver(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	char text[NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE] = "";
-	nvmlReturn_t result = SMI_CALL(nvmlSystemGetDriverVersion, text, sizeof(text));
-
-	smi_value_set_text(value, result, "%s", text);
-}
-
-static void get_count(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned int n = 0;
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetCount_v2, &n);
-
-	smi_value_set_number(value, result, n);
-}
-
-static void get_index(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_number_of(value, device, smi_library.nvmlDeviceGetIndex, 1);
-}
-
-static void get_minor(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_number_of(value, device, smi_library.nvmlDeviceGetMinorNumber, 1);
-}
-
-static void get_name(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_text_of(value, device, smi_library.nvmlDeviceGetName);
-}
-
-static void get_uuid(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_text_of(value, device, smi_library.nvmlDeviceGetUUID);
-}
-
-static void get_serial(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_text_of(value, device, smi_library.nvmlDeviceGetSerial);
-}
-
-static void get_vbios(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_text_of(value, device, smi_library.nvmlDeviceGetVbiosVersion);
-}
-
-enum { PCI_ID, PCI_DOMAIN, PCI_BUS, PCI_DEVICE };
-
-static void get_pci(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	nvmlPciInfo_t pci = {};
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetPciInfo_v3, device, &pci);
-
-	if (argument == PCI_DOMAIN)
-		smi_value_set_text(value, result, "0x%04X", pci.domain);
-	else if (argument == PCI_BUS)
-		smi_value_set_text(value, result, "0x%02X", pci.bus);
-	else if (argument == PCI_DEVICE)
-		smi_value_set_text(value, result, "0x%02X", pci.device);
-	else
-		smi_value_set_text(value, result, "%.32s", pci.busId);
-}
-
-static void get_persistence(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_state_of(value, device, smi_library.nvmlDeviceGetPersistenceMode);
-}
-
-static void get_display(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_state_of(value, device,
-		argument ? smi_library.nvmlDeviceGetDisplayActive
-			 : smi_library.nvmlDeviceGetDisplayMode);
-}
-
-static void get_accounting(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_state_of(value, device, smi_library.nvmlDeviceGetAccountingMode);
-}
-
-static void get_mig(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned int modes[2] = {};
-	nvmlReturn_t result =
-		SMI_CALL(nvmlDeviceGetMigMode, device, &modes[0], &modes[1]);
-
-	set_state(value, result, modes[argument]);
-}
-
-static void get_ecc_mode(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	nvmlEnableState_t modes[2] = {};
-	nvmlReturn_t result =
-		SMI_CALL(nvmlDeviceGetEccMode, device, &modes[0], &modes[1]);
-
-	set_state(value, result, modes[argument]);
-}
-
-static void get_ecc_errors(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned long long n = 0;
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetTotalEccErrors, device,
-		(nvmlMemoryErrorType_t)argument, NVML_VOLATILE_ECC, &n);
-
-	smi_value_set_number(value, result, (double)n);
-}
-
-static void get_capability(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	int major = 0, minor = 0;
-	nvmlReturn_t result =
-		SMI_CALL(nvmlDeviceGetCudaComputeCapability, device, &major, &minor);
-
-	smi_value_set_text(value, result, "%d.%d", major, minor);
-}
-
-static void get_compute_mode(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	static const char *const names[] = {
-		"Default",
-		"Exclusive_Thread",
-		"Prohibited",
-		"Exclusive_Process",
-	};
-	nvmlComputeMode_t mode = NVML_COMPUTEMODE_DEFAULT;
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetComputeMode, device, &mode);
-
-	smi_value_set_text(value, result, "%s",
-		(unsigned int)mode < NVML_COMPUTEMODE_COUNT ? names[mode] : "Unknown");
-}
-
-enum { MEMORY_TOTAL, MEMORY_USED, MEMORY_FREE };
-
-static void get_memory(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	nvmlMemory_t memory = {};
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetMemoryInfo, device, &memory);
-	const unsigned long long bytes[] = { memory.total, memory.used, memory.free };
-
-	smi_value_set_number(value, result, (double)bytes[argument] / MIB);
-}
-
-static void get_utilization(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	nvmlUtilization_t rates = {};
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetUtilizationRates, device, &rates);
-
-	smi_value_set_number(value, result, argument ? rates.memory : rates.gpu);
-}
-
-static void get_engine(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned int percent = 0, period;
-	nvmlReturn_t result = argument ? SMI_CALL(nvmlDeviceGetDecoderUtilization, device,
-						 &percent, &period)
-				       : SMI_CALL(nvmlDeviceGetEncoderUtilization, device,
-						 &percent, &period);
-
-	smi_value_set_number(value, result, percent);
-}
-
-static void get_temperature(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned int degrees = 0;
-	nvmlReturn_t result = SMI_CALL(
-		nvmlDeviceGetTemperature, device, NVML_TEMPERATURE_GPU, &degrees);
-
-	smi_value_set_number(value, result, degrees);
-}
-
-static void get_threshold(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned int degrees = 0;
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetTemperatureThreshold, device,
-		(nvmlTemperatureThresholds_t)argument, &degrees);
-
-	smi_value_set_number(value, result, degrees);
-}
-
-static void get_fan(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	set_number_of(value, device, smi_library.nvmlDeviceGetFanSpeed, 1);
-}
-
-static void get_pstate(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	nvmlPstates_t state = NVML_PSTATE_UNKNOWN;
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetPerformanceState, device, &state);
-
-	if (result == NVML_SUCCESS && state == NVML_PSTATE_UNKNOWN)
-		result = NVML_ERROR_NOT_SUPPORTED;
-	smi_value_set_text(value, result, "P%d", (int)state);
-}
-
-static void get_reasons(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned long long reasons = 0;
-	nvmlReturn_t result =
-		SMI_CALL(nvmlDeviceGetCurrentClocksThrottleReasons, device, &reasons);
-
-	smi_value_set_text(value, result, "0x%016llX", reasons);
-}
-
-enum { POWER_DRAW, POWER_LIMIT, POWER_ENFORCED, POWER_DEFAULT };
-
-static void get_power(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	const get_number_fn functions[] = {
-		smi_library.nvmlDeviceGetPowerUsage,
-		smi_library.nvmlDeviceGetPowerManagementLimit,
-		smi_library.nvmlDeviceGetEnforcedPowerLimit,
-		smi_library.nvmlDeviceGetPowerManagementDefaultLimit,
-	};
-
-	set_number_of(value, device, functions[argument], 1000);
-	value->n_decimals = 2;
-}
-
-static void get_power_bound(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned int bounds[2] = {};
-	nvmlReturn_t result = SMI_CALL(nvmlDeviceGetPowerManagementLimitConstraints,
-		device, &bounds[0], &bounds[1]);
-
-	smi_value_set_number(value, result, bounds[argument] / 1000.0);
-	value->n_decimals = 2;
-}
-
-static void get_energy(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned long long energy = 0;
-	nvmlReturn_t result =
-		SMI_CALL(nvmlDeviceGetTotalEnergyConsumption, device, &energy);
-
-	smi_value_set_number(value, result, (double)energy / 1000);
-	value->n_decimals = 3;
-}
-
-static void get_clock(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned int mhz = 0;
-	nvmlReturn_t result =
-		SMI_CALL(nvmlDeviceGetClockInfo, device, (nvmlClockType_t)argument, &mhz);
-
-	smi_value_set_number(value, result, mhz);
-}
-
-static void get_max_clock(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	unsigned int mhz = 0;
-	nvmlReturn_t result = SMI_CALL(
-		nvmlDeviceGetMaxClockInfo, device, (nvmlClockType_t)argument, &mhz);
-
-	smi_value_set_number(value, result, mhz);
-}
-
-enum { LINK_GENERATION, LINK_GENERATION_MAX, LINK_WIDTH, LINK_WIDTH_MAX };
-
-static void get_link(nvmlDevice_t device, struct smi_value *value, int argument)
-{
-	const get_number_fn functions[] = {
-		smi_library.nvmlDeviceGetCurrPcieLinkGeneration,
-		smi_library.nvmlDeviceGetMaxPcieLinkGeneration,
-		smi_library.nvmlDeviceGetCurrPcieLinkWidth,
-		smi_library.nvmlDeviceGetMaxPcieLinkWidth,
-	};
-
-	set_number_of(value, device, functions[argument], 1);
-}
+#include "smi/get.h"
 
 /* clang-format off */
+#define ECC_COUNTER(_name, _label, _type, _counter, _location)                           \
+	{ "ecc.errors." _name, NULL, NULL, SMI_ECC, _label, smi_get_ecc_errors,          \
+		SMI_ERRORS(NVML_MEMORY_ERROR_TYPE_##_type, NVML_##_counter##_ECC,        \
+			_location) }
+
+#define ECC_COUNTERS(_name, _label, _type, _counter)                                     \
+	ECC_COUNTER(_name ".device_memory", _label " Device Memory", _type, _counter,    \
+		NVML_MEMORY_LOCATION_DEVICE_MEMORY),                                     \
+	ECC_COUNTER(_name ".dram", NULL, _type, _counter, NVML_MEMORY_LOCATION_DRAM),    \
+	ECC_COUNTER(_name ".register_file", _label " Register File", _type, _counter,    \
+		NVML_MEMORY_LOCATION_REGISTER_FILE),                                     \
+	ECC_COUNTER(_name ".l1_cache", _label " L1 Cache", _type, _counter,              \
+		NVML_MEMORY_LOCATION_L1_CACHE),                                          \
+	ECC_COUNTER(_name ".l2_cache", _label " L2 Cache", _type, _counter,              \
+		NVML_MEMORY_LOCATION_L2_CACHE),                                          \
+	ECC_COUNTER(_name ".texture_memory", _label " Texture Memory", _type, _counter,  \
+		NVML_MEMORY_LOCATION_TEXTURE_MEMORY),                                    \
+	ECC_COUNTER(_name ".cbu", _label " CBU", _type, _counter,                        \
+		NVML_MEMORY_LOCATION_CBU),                                               \
+	ECC_COUNTER(_name ".sram", _label " SRAM", _type, _counter,                      \
+		NVML_MEMORY_LOCATION_SRAM),                                              \
+	ECC_COUNTER(_name ".total", _label, _type, _counter, SMI_ERRORS_TOTAL)
+
+#define REASONS(_name, _label, _get, _argument)                                          \
+	{ "clocks_event_reasons." _name, "clocks_throttle_reasons." _name, NULL,         \
+		SMI_PERFORMANCE, _label, _get, _argument }
+#define REASON(_name, _label, _bit) REASONS(_name, _label, smi_get_reason, (int)(_bit))
+
 const struct smi_field smi_fields[] = {
-	{ "timestamp", NULL, NULL, SMI_GENERAL, NULL, get_timestamp },
-	{ "driver_version", NULL, NULL, SMI_GENERAL, NULL, get_driver },
-	{ "count", NULL, NULL, SMI_GENERAL, NULL, get_count },
-	{ "index", NULL, NULL, SMI_GENERAL, NULL, get_index },
-	{ "name", "gpu_name", NULL, SMI_GENERAL, "Name", get_name },
-	{ "uuid", "gpu_uuid", NULL, SMI_GENERAL, "UUID", get_uuid },
-	{ "serial", "gpu_serial", NULL, SMI_GENERAL, "Serial Number", get_serial },
-	{ "minor_number", NULL, NULL, SMI_GENERAL, "Minor Number", get_minor },
-	{ "vbios_version", NULL, NULL, SMI_GENERAL, "VBIOS Version", get_vbios },
-	{ "pci.bus_id", "gpu_bus_id", NULL, SMI_GENERAL, "Bus Id", get_pci, PCI_ID },
-	{ "pci.domain", NULL, NULL, SMI_GENERAL, NULL, get_pci, PCI_DOMAIN },
-	{ "pci.bus", NULL, NULL, SMI_GENERAL, NULL, get_pci, PCI_BUS },
-	{ "pci.device", NULL, NULL, SMI_GENERAL, NULL, get_pci, PCI_DEVICE },
+	{ "timestamp", NULL, NULL, SMI_GENERAL, NULL, smi_get_timestamp },
+	{ "driver_version", NULL, NULL, SMI_GENERAL, NULL, smi_get_driver },
+	{ "count", NULL, NULL, SMI_GENERAL, NULL, smi_get_count },
+	{ "index", NULL, NULL, SMI_GENERAL, NULL, SMI_NUMBER(nvmlDeviceGetIndex) },
+	{ "name", "gpu_name", NULL, SMI_GENERAL, "Name", SMI_TEXT(nvmlDeviceGetName) },
+	{ "uuid", "gpu_uuid", NULL, SMI_GENERAL, "UUID", SMI_TEXT(nvmlDeviceGetUUID) },
+	{ "serial", "gpu_serial", NULL, SMI_GENERAL, "Serial Number",
+		SMI_TEXT(nvmlDeviceGetSerial) },
+	{ "minor_number", NULL, NULL, SMI_GENERAL, "Minor Number",
+		SMI_NUMBER(nvmlDeviceGetMinorNumber) },
+	{ "vbios_version", NULL, NULL, SMI_GENERAL, "VBIOS Version",
+		SMI_TEXT(nvmlDeviceGetVbiosVersion) },
+	{ "inforom.img", "inforom.image", NULL, SMI_GENERAL, "Inforom Image",
+		smi_get_inforom, -1 },
+	{ "inforom.oem", NULL, NULL, SMI_GENERAL, "Inforom OEM Object",
+		smi_get_inforom, NVML_INFOROM_OEM },
+	{ "inforom.ecc", NULL, NULL, SMI_GENERAL, "Inforom ECC Object",
+		smi_get_inforom, NVML_INFOROM_ECC },
+	{ "inforom.pwr", "inforom.power", NULL, SMI_GENERAL, "Inforom Power Object",
+		smi_get_inforom, NVML_INFOROM_POWER },
+	{ "pci.bus_id", "gpu_bus_id", NULL, SMI_GENERAL, "Bus Id",
+		smi_get_pci, SMI_PCI_ID },
+	{ "pci.domain", NULL, NULL, SMI_GENERAL, NULL, smi_get_pci, SMI_PCI_DOMAIN },
+	{ "pci.bus", NULL, NULL, SMI_GENERAL, NULL, smi_get_pci, SMI_PCI_BUS },
+	{ "pci.device", NULL, NULL, SMI_GENERAL, NULL, smi_get_pci, SMI_PCI_DEVICE },
+	{ "pci.device_id", NULL, NULL, SMI_GENERAL, "Device Id",
+		smi_get_pci, SMI_PCI_KIND },
+	{ "pci.sub_device_id", NULL, NULL, SMI_GENERAL, "Sub System Id",
+		smi_get_pci, SMI_PCI_BOARD },
 	{ "persistence_mode", NULL, NULL, SMI_GENERAL, "Persistence Mode",
-		get_persistence },
-	{ "display_mode", NULL, NULL, SMI_GENERAL, "Display Mode", get_display, 0 },
-	{ "display_active", NULL, NULL, SMI_GENERAL, "Display Active", get_display, 1 },
-	{ "accounting.mode", NULL, NULL, SMI_GENERAL, "Accounting Mode", get_accounting },
-	{ "mig.mode.current", NULL, NULL, SMI_GENERAL, "MIG Mode", get_mig, 0 },
-	{ "mig.mode.pending", NULL, NULL, SMI_GENERAL, NULL, get_mig, 1 },
+		SMI_STATE(nvmlDeviceGetPersistenceMode) },
+	{ "display_mode", NULL, NULL, SMI_GENERAL, "Display Mode",
+		SMI_STATE(nvmlDeviceGetDisplayMode) },
+	{ "display_active", NULL, NULL, SMI_GENERAL, "Display Active",
+		SMI_STATE(nvmlDeviceGetDisplayActive) },
+	{ "driver_model.current", NULL, NULL, SMI_GENERAL, NULL, smi_get_nothing },
+	{ "driver_model.pending", NULL, NULL, SMI_GENERAL, NULL, smi_get_nothing },
+	{ "gom.current", "gpu_operation_mode.current", NULL, SMI_GENERAL,
+		"GPU Operation Mode", smi_get_operation_mode, 0 },
+	{ "gom.pending", "gpu_operation_mode.pending", NULL, SMI_GENERAL, NULL,
+		smi_get_operation_mode, 1 },
+	{ "gsp.mode.current", NULL, NULL, SMI_GENERAL, "GSP Firmware",
+		smi_get_gsp_mode, 0 },
+	{ "gsp.mode.default", NULL, NULL, SMI_GENERAL, NULL, smi_get_gsp_mode, 1 },
+	{ "mig.mode.current", NULL, NULL, SMI_GENERAL, "MIG Mode", smi_get_mig, 0 },
+	{ "mig.mode.pending", NULL, NULL, SMI_GENERAL, NULL, smi_get_mig, 1 },
 	{ "pcie.link.gen.current", "pcie.link.gen.gpucurrent", NULL, SMI_GENERAL,
-		"PCIe Generation", get_link, LINK_GENERATION },
-	{ "pcie.link.gen.max", "pcie.link.gen.gpumax", NULL, SMI_GENERAL,
-		"PCIe Generation Max", get_link, LINK_GENERATION_MAX },
-	{ "pcie.link.width.current", NULL, NULL, SMI_GENERAL, "PCIe Width", get_link,
-		LINK_WIDTH },
-	{ "pcie.link.width.max", NULL, NULL, SMI_GENERAL, "PCIe Width Max", get_link,
-		LINK_WIDTH_MAX },
-	{ "memory.total", NULL, "MiB", SMI_MEMORY, "Total", get_memory, MEMORY_TOTAL },
-	{ "memory.used", NULL, "MiB", SMI_MEMORY, "Used", get_memory, MEMORY_USED },
-	{ "memory.free", NULL, "MiB", SMI_MEMORY, "Free", get_memory, MEMORY_FREE },
-	{ "utilization.gpu", NULL, "%", SMI_UTILIZATION, "GPU", get_utilization, 0 },
-	{ "utilization.memory", NULL, "%", SMI_UTILIZATION, "Memory", get_utilization,
-		1 },
-	{ "utilization.encoder", NULL, "%", SMI_UTILIZATION, "Encoder", get_engine, 0 },
-	{ "utilization.decoder", NULL, "%", SMI_UTILIZATION, "Decoder", get_engine, 1 },
-	{ "ecc.mode.current", NULL, NULL, SMI_ECC, "Mode", get_ecc_mode, 0 },
-	{ "ecc.mode.pending", NULL, NULL, SMI_ECC, "Mode Pending", get_ecc_mode, 1 },
-	{ "ecc.errors.corrected.volatile.total", NULL, NULL, SMI_ECC, "Corrected",
-		get_ecc_errors, NVML_MEMORY_ERROR_TYPE_CORRECTED },
-	{ "ecc.errors.uncorrected.volatile.total", NULL, NULL, SMI_ECC, "Uncorrected",
-		get_ecc_errors, NVML_MEMORY_ERROR_TYPE_UNCORRECTED },
-	{ "temperature.gpu", NULL, NULL, SMI_TEMPERATURE, "GPU", get_temperature },
-	{ "temperature.slowdown", NULL, NULL, SMI_TEMPERATURE, "Slowdown", get_threshold,
-		NVML_TEMPERATURE_THRESHOLD_SLOWDOWN },
-	{ "temperature.shutdown", NULL, NULL, SMI_TEMPERATURE, "Shutdown", get_threshold,
-		NVML_TEMPERATURE_THRESHOLD_SHUTDOWN },
-	{ "fan.speed", NULL, "%", SMI_TEMPERATURE, "Fan", get_fan },
-	{ "power.draw", "power.draw.instant", "W", SMI_POWER, "Draw", get_power,
-		POWER_DRAW },
-	{ "power.limit", NULL, "W", SMI_POWER, "Limit", get_power, POWER_LIMIT },
-	{ "enforced.power.limit", NULL, "W", SMI_POWER, "Limit Enforced", get_power,
-		POWER_ENFORCED },
-	{ "power.default_limit", NULL, "W", SMI_POWER, "Limit Default", get_power,
-		POWER_DEFAULT },
-	{ "power.min_limit", NULL, "W", SMI_POWER, "Limit Min", get_power_bound, 0 },
-	{ "power.max_limit", NULL, "W", SMI_POWER, "Limit Max", get_power_bound, 1 },
-	{ "energy.total", NULL, "J", SMI_POWER, "Energy", get_energy },
-	{ "clocks.current.graphics", "clocks.gr", "MHz", SMI_CLOCK, "Graphics", get_clock,
-		NVML_CLOCK_GRAPHICS },
-	{ "clocks.current.sm", "clocks.sm", "MHz", SMI_CLOCK, "SM", get_clock,
-		NVML_CLOCK_SM },
-	{ "clocks.current.memory", "clocks.mem", "MHz", SMI_CLOCK, "Memory", get_clock,
-		NVML_CLOCK_MEM },
-	{ "clocks.current.video", "clocks.video", "MHz", SMI_CLOCK, "Video", get_clock,
-		NVML_CLOCK_VIDEO },
+		"PCIe Generation", SMI_NUMBER(nvmlDeviceGetCurrPcieLinkGeneration) },
+	{ "pcie.link.gen.max", NULL, NULL, SMI_GENERAL, "PCIe Generation Max",
+		SMI_NUMBER(nvmlDeviceGetMaxPcieLinkGeneration) },
+	{ "pcie.link.gen.gpumax", NULL, NULL, SMI_GENERAL, NULL,
+		SMI_NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration) },
+	{ "pcie.link.gen.hostmax", NULL, NULL, SMI_GENERAL, NULL, smi_get_nothing },
+	{ "pcie.link.width.current", NULL, NULL, SMI_GENERAL, "PCIe Width",
+		SMI_NUMBER(nvmlDeviceGetCurrPcieLinkWidth) },
+	{ "pcie.link.width.max", NULL, NULL, SMI_GENERAL, "PCIe Width Max",
+		SMI_NUMBER(nvmlDeviceGetMaxPcieLinkWidth) },
+	{ "accounting.mode", NULL, NULL, SMI_ACCOUNTING, "Mode",
+		SMI_STATE(nvmlDeviceGetAccountingMode) },
+	{ "accounting.buffer_size", NULL, NULL, SMI_ACCOUNTING, "Buffer Size",
+		SMI_NUMBER(nvmlDeviceGetAccountingBufferSize) },
+	{ "memory.total", NULL, "MiB", SMI_MEMORY, "Total",
+		smi_get_memory, SMI_MEMORY_TOTAL },
+	{ "memory.reserved", NULL, "MiB", SMI_MEMORY, "Reserved",
+		smi_get_memory, SMI_MEMORY_RESERVED },
+	{ "memory.used", NULL, "MiB", SMI_MEMORY, "Used",
+		smi_get_memory, SMI_MEMORY_USED },
+	{ "memory.free", NULL, "MiB", SMI_MEMORY, "Free",
+		smi_get_memory, SMI_MEMORY_FREE },
+	{ "utilization.gpu", NULL, "%", SMI_UTILIZATION, "GPU", smi_get_utilization, 0 },
+	{ "utilization.memory", NULL, "%", SMI_UTILIZATION, "Memory",
+		smi_get_utilization, 1 },
+	{ "utilization.encoder", NULL, "%", SMI_UTILIZATION, "Encoder",
+		SMI_ENGINE(nvmlDeviceGetEncoderUtilization) },
+	{ "utilization.decoder", NULL, "%", SMI_UTILIZATION, "Decoder",
+		SMI_ENGINE(nvmlDeviceGetDecoderUtilization) },
+	{ "utilization.jpeg", NULL, "%", SMI_UTILIZATION, "JPEG",
+		SMI_ENGINE(nvmlDeviceGetJpgUtilization) },
+	{ "utilization.ofa", NULL, "%", SMI_UTILIZATION, "OFA",
+		SMI_ENGINE(nvmlDeviceGetOfaUtilization) },
+	{ "encoder.stats.sessionCount", NULL, NULL, SMI_ENCODER_STATS, "Sessions",
+		smi_get_encoder, SMI_SESSIONS },
+	{ "encoder.stats.averageFps", NULL, NULL, SMI_ENCODER_STATS, "Average FPS",
+		smi_get_encoder, SMI_FRAMES },
+	{ "encoder.stats.averageLatency", NULL, NULL, SMI_ENCODER_STATS,
+		"Average Latency", smi_get_encoder, SMI_LATENCY },
+	{ "ecc.mode.current", NULL, NULL, SMI_ECC, "Mode", smi_get_ecc_mode, 0 },
+	{ "ecc.mode.pending", NULL, NULL, SMI_ECC, "Mode Pending", smi_get_ecc_mode, 1 },
+	ECC_COUNTERS("corrected.volatile", "Corrected", CORRECTED, VOLATILE),
+	ECC_COUNTERS("uncorrected.volatile", "Uncorrected", UNCORRECTED, VOLATILE),
+	ECC_COUNTERS("corrected.aggregate", "Corrected Ever", CORRECTED, AGGREGATE),
+	ECC_COUNTERS("uncorrected.aggregate", "Uncorrected Ever", UNCORRECTED,
+		AGGREGATE),
+	{ "retired_pages.single_bit_ecc.count", "retired_pages.sbe", NULL,
+		SMI_PAGE_RETIREMENT, "Single Bit ECC",
+		smi_get_value, NVML_FI_DEV_RETIRED_SBE },
+	{ "retired_pages.double_bit.count", "retired_pages.dbe", NULL,
+		SMI_PAGE_RETIREMENT, "Double Bit ECC",
+		smi_get_value, NVML_FI_DEV_RETIRED_DBE },
+	{ "retired_pages.pending", NULL, NULL, SMI_PAGE_RETIREMENT, "Pending",
+		smi_get_value_yes_no, NVML_FI_DEV_RETIRED_PENDING },
+	{ "remapped_rows.correctable", NULL, NULL, SMI_ROW_REMAPPER, "Correctable",
+		smi_get_value, NVML_FI_DEV_REMAPPED_COR },
+	{ "remapped_rows.uncorrectable", NULL, NULL, SMI_ROW_REMAPPER, "Uncorrectable",
+		smi_get_value, NVML_FI_DEV_REMAPPED_UNC },
+	{ "remapped_rows.pending", NULL, NULL, SMI_ROW_REMAPPER, "Pending",
+		smi_get_value_yes_no, NVML_FI_DEV_REMAPPED_PENDING },
+	{ "remapped_rows.failure", NULL, NULL, SMI_ROW_REMAPPER, "Failure",
+		smi_get_value_yes_no, NVML_FI_DEV_REMAPPED_FAILURE },
+	{ "temperature.gpu", NULL, NULL, SMI_TEMPERATURE, "GPU", smi_get_temperature },
+	{ "temperature.gpu.tlimit", NULL, NULL, SMI_TEMPERATURE, "GPU To Limit",
+		smi_get_margin },
+	{ "temperature.memory", NULL, NULL, SMI_TEMPERATURE, "Memory",
+		smi_get_value, NVML_FI_DEV_MEMORY_TEMP },
+	{ "temperature.slowdown", NULL, NULL, SMI_TEMPERATURE, "Slowdown",
+		smi_get_threshold, NVML_TEMPERATURE_THRESHOLD_SLOWDOWN },
+	{ "temperature.shutdown", NULL, NULL, SMI_TEMPERATURE, "Shutdown",
+		smi_get_threshold, NVML_TEMPERATURE_THRESHOLD_SHUTDOWN },
+	{ "fan.speed", NULL, "%", SMI_TEMPERATURE, "Fan",
+		SMI_NUMBER(nvmlDeviceGetFanSpeed) },
+	{ "power.management", NULL, NULL, SMI_POWER, "Management",
+		SMI_STATE(nvmlDeviceGetPowerManagementMode) },
+	{ "power.draw", NULL, "W", SMI_POWER, "Draw",
+		SMI_WATTS(nvmlDeviceGetPowerUsage) },
+	{ "power.draw.average", NULL, "W", SMI_POWER, "Draw Average",
+		smi_get_value_watts, NVML_FI_DEV_POWER_AVERAGE },
+	{ "power.draw.instant", NULL, "W", SMI_POWER, "Draw Instant",
+		smi_get_value_watts, NVML_FI_DEV_POWER_INSTANT },
+	{ "power.limit", NULL, "W", SMI_POWER, "Limit",
+		SMI_WATTS(nvmlDeviceGetPowerManagementLimit) },
+	{ "enforced.power.limit", NULL, "W", SMI_POWER, "Limit Enforced",
+		SMI_WATTS(nvmlDeviceGetEnforcedPowerLimit) },
+	{ "power.default_limit", NULL, "W", SMI_POWER, "Limit Default",
+		SMI_WATTS(nvmlDeviceGetPowerManagementDefaultLimit) },
+	{ "power.min_limit", NULL, "W", SMI_POWER, "Limit Min", smi_get_power_bound, 0 },
+	{ "power.max_limit", NULL, "W", SMI_POWER, "Limit Max", smi_get_power_bound, 1 },
+	{ "energy.total", NULL, "J", SMI_POWER, "Energy", smi_get_energy },
+	{ "clocks.current.graphics", "clocks.gr", "MHz", SMI_CLOCK, "Graphics",
+		smi_get_clock, NVML_CLOCK_GRAPHICS },
+	{ "clocks.current.sm", "clocks.sm", "MHz", SMI_CLOCK, "SM",
+		smi_get_clock, NVML_CLOCK_SM },
+	{ "clocks.current.memory", "clocks.mem", "MHz", SMI_CLOCK, "Memory",
+		smi_get_clock, NVML_CLOCK_MEM },
+	{ "clocks.current.video", "clocks.video", "MHz", SMI_CLOCK, "Video",
+		smi_get_clock, NVML_CLOCK_VIDEO },
+	{ "clocks.applications.graphics", "clocks.applications.gr", "MHz", SMI_CLOCK,
+		"Graphics Applications", smi_get_application_clock, NVML_CLOCK_GRAPHICS },
+	{ "clocks.applications.memory", "clocks.applications.mem", "MHz", SMI_CLOCK,
+		"Memory Applications", smi_get_application_clock, NVML_CLOCK_MEM },
+	{ "clocks.default_applications.graphics", "clocks.default_applications.gr",
+		"MHz", SMI_CLOCK, "Graphics Default",
+		smi_get_default_clock, NVML_CLOCK_GRAPHICS },
+	{ "clocks.default_applications.memory", "clocks.default_applications.mem",
+		"MHz", SMI_CLOCK, "Memory Default",
+		smi_get_default_clock, NVML_CLOCK_MEM },
 	{ "clocks.max.graphics", "clocks.max.gr", "MHz", SMI_CLOCK, "Graphics Max",
-		get_max_clock, NVML_CLOCK_GRAPHICS },
-	{ "clocks.max.sm", NULL, "MHz", SMI_CLOCK, "SM Max", get_max_clock,
-		NVML_CLOCK_SM },
+		smi_get_max_clock, NVML_CLOCK_GRAPHICS },
+	{ "clocks.max.sm", NULL, "MHz", SMI_CLOCK, "SM Max",
+		smi_get_max_clock, NVML_CLOCK_SM },
 	{ "clocks.max.memory", "clocks.max.mem", "MHz", SMI_CLOCK, "Memory Max",
-		get_max_clock, NVML_CLOCK_MEM },
-	{ "compute_mode", NULL, NULL, SMI_COMPUTE, "Compute Mode", get_compute_mode },
-	{ "compute_cap", NULL, NULL, SMI_COMPUTE, "Compute Capability", get_capability },
-	{ "pstate", NULL, NULL, SMI_PERFORMANCE, "State", get_pstate },
-	{ "clocks_event_reasons.active", "clocks_throttle_reasons.active", NULL,
-		SMI_PERFORMANCE, "Clocks Event Reasons", get_reasons },
+		smi_get_max_clock, NVML_CLOCK_MEM },
+	{ "compute_mode", NULL, NULL, SMI_COMPUTE, "Compute Mode", smi_get_compute_mode },
+	{ "compute_cap", NULL, NULL, SMI_COMPUTE, "Compute Capability",
+		smi_get_capability },
+	{ "pstate", NULL, NULL, SMI_PERFORMANCE, "State", smi_get_pstate },
+	REASONS("supported", "Reasons Supported", smi_get_reasons, 1),
+	REASONS("active", "Reasons Active", smi_get_reasons, 0),
+	REASON("gpu_idle", "Reason Idle", nvmlClocksEventReasonGpuIdle),
+	REASON("applications_clocks_setting", "Reason Applications Clocks",
+		nvmlClocksEventReasonApplicationsClocksSetting),
+	REASON("sw_power_cap", "Reason SW Power Cap", nvmlClocksEventReasonSwPowerCap),
+	REASON("hw_slowdown", "Reason HW Slowdown", nvmlClocksThrottleReasonHwSlowdown),
+	REASON("hw_thermal_slowdown", "Reason HW Thermal Slowdown",
+		nvmlClocksThrottleReasonHwThermalSlowdown),
+	REASON("hw_power_brake_slowdown", "Reason HW Power Brake Slowdown",
+		nvmlClocksThrottleReasonHwPowerBrakeSlowdown),
+	REASON("sync_boost", "Reason Sync Boost", nvmlClocksEventReasonSyncBoost),
+	REASON("sw_thermal_slowdown", "Reason SW Thermal Slowdown",
+		nvmlClocksEventReasonSwThermalSlowdown),
 };
 /* clang-format on */
 

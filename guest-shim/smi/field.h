@@ -18,6 +18,10 @@ enum smi_section {
 	SMI_CLOCK,
 	SMI_COMPUTE,
 	SMI_PERFORMANCE,
+	SMI_PAGE_RETIREMENT,
+	SMI_ROW_REMAPPER,
+	SMI_ACCOUNTING,
+	SMI_ENCODER_STATS,
 	SMI_PIDS, /* processes, which are no fields */
 	_SMI_SECTION_N,
 };

@@ -58,6 +58,23 @@
 	_f(nvmlDeviceGetCurrPcieLinkWidth)                                               \
 	_f(nvmlDeviceGetMaxPcieLinkGeneration)                                           \
 	_f(nvmlDeviceGetMaxPcieLinkWidth)                                                \
+	_f(nvmlDeviceGetInforomVersion)                                                  \
+	_f(nvmlDeviceGetInforomImageVersion)                                             \
+	_f(nvmlDeviceGetGpuOperationMode)                                                \
+	_f(nvmlDeviceGetGspFirmwareMode)                                                 \
+	_f(nvmlDeviceGetAccountingBufferSize)                                            \
+	_f(nvmlDeviceGetMemoryInfo_v2)                                                   \
+	_f(nvmlDeviceGetMemoryErrorCounter)                                              \
+	_f(nvmlDeviceGetFieldValues)                                                     \
+	_f(nvmlDeviceGetJpgUtilization)                                                  \
+	_f(nvmlDeviceGetOfaUtilization)                                                  \
+	_f(nvmlDeviceGetEncoderStats)                                                    \
+	_f(nvmlDeviceGetMarginTemperature)                                               \
+	_f(nvmlDeviceGetSupportedClocksThrottleReasons)                                  \
+	_f(nvmlDeviceGetPowerManagementMode)                                             \
+	_f(nvmlDeviceGetApplicationsClock)                                               \
+	_f(nvmlDeviceGetDefaultApplicationsClock)                                        \
+	_f(nvmlDeviceGetGpuMaxPcieLinkGeneration)                                        \
 	_f(nvmlDeviceGetComputeRunningProcesses_v3)                                      \
 	_f(nvmlDeviceGetGraphicsRunningProcesses_v3)                                     \
 	_f(nvmlDeviceGetProcessUtilization)

@@ -51,8 +51,7 @@ static const char help[] =
 	"usage: vgpu-smi [OPTION...]\n"
 	"       vgpu-smi pmon|dmon [-i LIST] [-d SECONDS] [-c N] [-f FILE]\n"
 	"\n"
-	"Shows the GPUs of this machine, from whichever libnvidia-ml.so.1 the loader "
-	"finds.\n"
+	"Shows the GPUs of this machine, by the libnvidia-ml.so.1 of the loader.\n"
 	"Without options: a table of the devices and of their processes.\n"
 	"\n"
 	"  -L, --list-gpus             a line for each device\n"
@@ -60,7 +59,8 @@ static const char help[] =
 	"  -d, --display=LIST          of that, these sections: MEMORY, UTILIZATION, "
 	"ECC,\n"
 	"                              TEMPERATURE, POWER, CLOCK, COMPUTE, PIDS,\n"
-	"                              PERFORMANCE, GENERAL\n"
+	"                              PERFORMANCE, PAGE_RETIREMENT, ROW_REMAPPER,\n"
+	"                              ACCOUNTING, ENCODER_STATS, GENERAL\n"
 	"      --query-gpu=LIST        these values of each device (--help-query-gpu)\n"
 	"      --query-compute-apps=LIST\n"
 	"                              these of each process "
@@ -78,9 +78,8 @@ static const char help[] =
 	"  -h, --help, --version\n"
 	"\n"
 	"exit status: 0, or the number of NVML's return code: 2 wrong usage or no such\n"
-	"device, 9 no driver or no host, 12 no libnvidia-ml.so.1, 15 the device is lost, "
-	"...;\n"
-	"255 any other error\n";
+	"device, 9 no driver or no host, 12 no libnvidia-ml.so.1, 15 the device is\n"
+	"lost, ...; 255 any other error\n";
 
 __attribute__((__noreturn__, __format__(__printf__, 1, 2))) static void refuse(
 	const char *format, ...)

@@ -29,6 +29,9 @@ static void put_process(FILE *out, const char *index, const struct smi_process *
 	put_percent(out, known, process->memory_controller);
 	put_percent(out, known, process->encoder);
 	put_percent(out, known, process->decoder);
+	/* Of these no sample has a value. */
+	put_percent(out, false, 0);
+	put_percent(out, false, 0);
 	if (process->has_memory)
 		fprintf(out, " %7llu", process->memory >> 20);
 	else
@@ -41,10 +44,10 @@ void smi_show_processes(FILE *out, const struct smi_devices *devices, unsigned i
 	static struct smi_processes processes;
 
 	if (round % HEADING_ROUNDS == 0)
-		fprintf(out, "# gpu        pid  type    sm   mem   enc   dec      fb   "
-			     "command\n"
-			     "# Idx          #   C/G     %%     %%     %%     %%      MB "
-			     "  name\n");
+		fprintf(out, "# gpu        pid  type    sm   mem   enc   dec   jpg   ofa"
+			     "      fb   command\n"
+			     "# Idx          #   C/G     %%     %%     %%     %%     %%"
+			     "     %%      MB   name\n");
 	for (unsigned int i = 0; i < devices->n; i++) {
 		char index[SMI_VALUE_TEXT];
 
@@ -52,8 +55,8 @@ void smi_show_processes(FILE *out, const struct smi_devices *devices, unsigned i
 		if (smi_processes_find(&processes, devices->all[i]) != NVML_SUCCESS)
 			processes.n = 0;
 		if (!processes.n)
-			fprintf(out, "%5s %10s %5s %5s %5s %5s %5s %7s   -\n", index, "-",
-				"-", "-", "-", "-", "-", "-");
+			fprintf(out, "%5s %10s %5s %5s %5s %5s %5s %5s %5s %7s   -\n",
+				index, "-", "-", "-", "-", "-", "-", "-", "-", "-");
 		for (unsigned int j = 0; j < processes.n; j++)
 			put_process(out, index, &processes.all[j]);
 	}
@@ -65,9 +68,9 @@ static void put_field(FILE *out, nvmlDevice_t device, const char *name)
 
 	smi_field_get(smi_field_find(name), device, &value);
 	if (value.result == NVML_SUCCESS)
-		fprintf(out, " %6.0f", value.number);
+		fprintf(out, " %5.0f", value.number);
 	else
-		fprintf(out, " %6s", "-");
+		fprintf(out, " %5s", "-");
 }
 
 void smi_show_devices(FILE *out, const struct smi_devices *devices, unsigned int round)
@@ -75,22 +78,23 @@ void smi_show_devices(FILE *out, const struct smi_devices *devices, unsigned int
 	static const char *const names[] = {
 		"power.draw",
 		"temperature.gpu",
+		"temperature.memory",
 		"utilization.gpu",
 		"utilization.memory",
 		"utilization.encoder",
 		"utilization.decoder",
+		"utilization.jpeg",
+		"utilization.ofa",
 		"clocks.mem",
 		"clocks.sm",
 		"memory.used",
 	};
 
 	if (round % HEADING_ROUNDS == 0)
-		fprintf(out, "# gpu    pwr  gtemp     sm    mem    enc    dec   mclk   "
-			     "pclk     "
-			     "fb\n"
-			     "# Idx      W      C      %%      %%      %%      %%    MHz "
-			     "   MHz     "
-			     "MB\n");
+		fprintf(out, "# gpu   pwr gtemp mtemp    sm   mem   enc   dec   jpg   ofa"
+			     "  mclk  pclk    fb\n"
+			     "# Idx     W     C     C     %%     %%     %%     %%     %%"
+			     "     %%   MHz   MHz    MB\n");
 	for (unsigned int i = 0; i < devices->n; i++) {
 		char index[SMI_VALUE_TEXT];
 

@@ -24,6 +24,10 @@ static const struct {
 	[SMI_CLOCK] = { "CLOCK", "Clocks" },
 	[SMI_COMPUTE] = { "COMPUTE", "Compute" },
 	[SMI_PERFORMANCE] = { "PERFORMANCE", "Performance" },
+	[SMI_PAGE_RETIREMENT] = { "PAGE_RETIREMENT", "Retired Pages" },
+	[SMI_ROW_REMAPPER] = { "ROW_REMAPPER", "Remapped Rows" },
+	[SMI_ACCOUNTING] = { "ACCOUNTING", "Accounting" },
+	[SMI_ENCODER_STATS] = { "ENCODER_STATS", "Encoder Stats" },
 	[SMI_PIDS] = { "PIDS", "Processes" },
 };
 

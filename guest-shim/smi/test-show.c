@@ -317,6 +317,28 @@ TEST(the_report_has_the_sections_that_were_named)
 	check_eq(smi_show_parse_sections("memory,fog"), 0);
 }
 
+static void show_whole_report(FILE *out)
+{
+	smi_show_report(out, &devices, ~0u);
+}
+
+TEST(the_report_has_its_values_in_one_column)
+{
+	unsigned int n = 0;
+
+	begin(NVML_SUCCESS);
+	keep(show_whole_report);
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+		const char *colon = strstr(line, " : ");
+
+		if (!colon || colon > strchr(line, '\n'))
+			continue;
+		check_eq(colon - line, 40);
+		n++;
+	}
+	check(n > 60);
+}
+
 static void show_json(FILE *out)
 {
 	smi_show_json(out, &devices);
@@ -343,9 +365,12 @@ TEST(monitors_have_a_dash_for_what_is_unknown)
 	begin(NVML_SUCCESS);
 	keep(show_monitors);
 	check_str(text,
-		"    3       4242     C    33     0     0     0     300   compute\n"
-		"    3          7     C     -     -     -     -       -   [Not Found]\n"
-		"    3     46     41     57     12      -      -      -      -   1234\n");
+		"    3       4242     C    33     0     0     0     -     -     300   "
+		"compute\n"
+		"    3          7     C     -     -     -     -     -     -       -   "
+		"[Not Found]\n"
+		"    3    46    41     -    57    12     -     -     -     -     -     - "
+		" 1234\n");
 }
 
 TEST(a_code_of_the_library_is_the_exit_status)

@@ -18,7 +18,8 @@ _vgpu_smi() {
 		;;
 	-d | --display)
 		list='GENERAL MEMORY UTILIZATION ECC TEMPERATURE POWER CLOCK COMPUTE
-			PERFORMANCE PIDS'
+			PERFORMANCE PAGE_RETIREMENT ROW_REMAPPER ACCOUNTING
+			ENCODER_STATS PIDS'
 		;;
 	--query-gpu | --query-compute-apps)
 		list=$(vgpu-smi "--help-${option#--}" | sed -n 's/^"\([^"]*\)".*/\1/p')

@@ -10,10 +10,10 @@ packages_build=(
 )
 # clang makes PTX from test kernels, and fuzzers; llvm names the functions in what
 # these report; gcc's offloading compiler and its runtime's plugin make OpenMP programs;
-# clang-format of this version is what scripts/check-style knows
+# clang-format of this version is what scripts/check-style knows; zsh completes
 packages_test=(
 	clang clang-format-14 libclang-rt-14-dev llvm gcc-12-offload-nvptx
-	libgomp-plugin-nvptx1
+	libgomp-plugin-nvptx1 zsh
 )
 # for scripts/test-cross
 packages_cross=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)

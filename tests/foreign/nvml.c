@@ -43,6 +43,13 @@ EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(
 	return index ? NVML_ERROR_INVALID_ARGUMENT : NVML_SUCCESS;
 }
 
+EXPORT nvmlReturn_t nvmlDeviceGetName(
+	nvmlDevice_t device, char *name, unsigned int length)
+{
+	snprintf(name, length, "Foreign Card");
+	return NVML_SUCCESS;
+}
+
 EXPORT nvmlReturn_t nvmlDeviceGetUUID(
 	nvmlDevice_t device, char *uuid, unsigned int length)
 {

@@ -22,6 +22,41 @@ from host import Host  # pylint: disable=wrong-import-order
 
 SMI = BUILD / "guest-shim/smi/vgpu-smi"
 FOLDER = str(BUILD / "guest-shim/nvml")
+# Of confidential computing, NVLink and NVIDIA's vGPU, which neither a guest nor the tables
+# of a host's users need.
+NAMELESS = """addressing_mode c2c.mode fabric.state fabric.status
+protected_memory.total protected_memory.used protected_memory.free""".split()
+ECC = [f"ecc.errors.{kind}.{counter}.{place}" for kind in ("corrected", "uncorrected")
+       for counter in ("volatile", "aggregate")
+       for place in ("device_memory", "dram", "register_file", "l1_cache", "l2_cache",
+                     "texture_memory", "cbu", "sram", "total")]
+REASONS = [f"clocks_{kind}_reasons.{reason}" for kind in ("event", "throttle")
+           for reason in ("supported", "active", "gpu_idle", "applications_clocks_setting",
+                          "sw_power_cap", "hw_slowdown", "hw_thermal_slowdown",
+                          "hw_power_brake_slowdown", "sw_thermal_slowdown", "sync_boost")]
+DOCUMENTED = """timestamp driver_version count name gpu_name serial gpu_serial uuid gpu_uuid
+pci.bus_id gpu_bus_id pci.domain pci.bus pci.device pci.device_id pci.sub_device_id
+pcie.link.gen.current pcie.link.gen.gpucurrent pcie.link.gen.max pcie.link.gen.gpumax
+pcie.link.gen.hostmax pcie.link.width.current pcie.link.width.max index display_mode
+display_active persistence_mode accounting.mode accounting.buffer_size driver_model.current
+driver_model.pending vbios_version inforom.img inforom.image inforom.oem inforom.ecc
+inforom.pwr inforom.power gom.current gpu_operation_mode.current gom.pending
+gpu_operation_mode.pending fan.speed pstate memory.total memory.reserved memory.used
+memory.free compute_mode compute_cap utilization.gpu utilization.memory utilization.encoder
+utilization.decoder utilization.jpeg utilization.ofa encoder.stats.sessionCount
+encoder.stats.averageFps encoder.stats.averageLatency ecc.mode.current ecc.mode.pending
+retired_pages.single_bit_ecc.count retired_pages.sbe retired_pages.double_bit.count
+retired_pages.dbe retired_pages.pending temperature.gpu temperature.gpu.tlimit
+temperature.memory power.management power.draw power.draw.average power.draw.instant
+power.limit enforced.power.limit power.default_limit power.min_limit power.max_limit
+clocks.current.graphics clocks.gr clocks.current.sm clocks.sm clocks.current.memory clocks.mem
+clocks.current.video clocks.video clocks.applications.graphics clocks.applications.gr
+clocks.applications.memory clocks.applications.mem clocks.default_applications.graphics
+clocks.default_applications.gr clocks.default_applications.memory
+clocks.default_applications.mem clocks.max.graphics clocks.max.gr clocks.max.sm
+clocks.max.memory clocks.max.mem mig.mode.current mig.mode.pending gsp.mode.current
+gsp.mode.default""".split() + ECC + REASONS + NAMELESS
+
 NO_DEVICE, UNKNOWN_DEVICE, NO_DRIVER, NO_LIBRARY, OTHER = 2, 6, 9, 12, 255
 
 
@@ -69,6 +104,19 @@ class Smi(unittest.TestCase):
         self.assertIn("process_name", names_of_help("compute-apps"))
         line = self.value(",".join(names))
         self.assertEqual(len(line.split(", ")), len(names), line)
+
+    def test_names_are_those_of_nvidia_smi(self):
+        """As its --help-query-gpu documents them; NAMELESS are those that we do not have."""
+        names = set(run("--help-query-gpu")[0].split())
+        for name in DOCUMENTED:
+            with self.subTest(name):
+                if name in NAMELESS:
+                    self.assertNotIn(name, names)
+                    run(f"--query-gpu={name}", "--format=csv", status=NO_DEVICE)
+                else:
+                    self.value(name)
+        self.assertEqual(self.value("clocks_throttle_reasons.active"),
+                         self.value("clocks_event_reasons.active"))
 
     def test_a_process_is_shown_in_each_form(self):
         child = nvml.start_user()
@@ -123,6 +171,7 @@ class Smi(unittest.TestCase):
             with self.subTest(words):
                 self.assertIn("--help", run(*words, status=NO_DEVICE)[1])
         self.assertIn("usage:", run("--help")[0])
+        self.assertLessEqual(max(map(len, run("--help")[0].splitlines())), 80)
         self.assertRegex(run("--version")[0], r"\Avgpu-smi \d+\.\d+\.\d+\n\Z")
 
     def test_without_a_host_there_is_no_driver(self):
