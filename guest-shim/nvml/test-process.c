@@ -82,6 +82,9 @@ TEST(a_list_says_how_much_room_it_needs)
 #undef nvmlDeviceGetComputeRunningProcesses
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(
 	nvmlDevice_t device, unsigned int *infoCount, nvmlProcessInfo_v1_t *infos);
+#undef nvmlDeviceGetGraphicsRunningProcesses
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(
+	nvmlDevice_t device, unsigned int *infoCount, nvmlProcessInfo_v1_t *infos);
 
 TEST(the_first_form_has_smaller_entries)
 {
@@ -93,6 +96,8 @@ TEST(the_first_form_has_smaller_entries)
 	check_eq(infos[1].pid, 101);
 	check_eq(infos[1].usedGpuMemory, 1000);
 	check_eq(infos[2].pid, 55);
+	check_eq(nvmlDeviceGetGraphicsRunningProcesses(device, &n, infos), NVML_SUCCESS);
+	check_eq(n, 0);
 	end();
 }
 

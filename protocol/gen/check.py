@@ -426,7 +426,6 @@ LOCAL_RULES = (
     types_are_described,
     parameters_are_unique,
     nothing_travels,
-    reasons_are_of_refusals,
     refusals_have_a_reason,
     forwarded_calls_fit,
     one_symbol_per_macro,

@@ -6,7 +6,7 @@ vgpu/nvml.h		types, constants and prototypes, source compatible with NVIDIA's
 g-nvml-answers.h	prototypes of what is written by hand, answer_<symbol>()
 g-nvml-entries.c	every exported function
 g-nvml-check.c		the description compared with NVIDIA's header
-nvml-coverage.md	how each call is answered, one table a family
+nvml-coverage.md	how each call is answered, and the test that proves it, one table a family
 
 An exported function returns NVML_ERROR_UNINITIALIZED before nvmlInit, then
 NVML_ERROR_INVALID_ARGUMENT for a device that is none and for NULL where there has to be a
@@ -24,7 +24,7 @@ and guest-shim/nvml/device.h:
 
 from emit_check_cuda_h import MACROS, SAME, emit_description
 from emit_cuda_h import emit_begin, prototype
-from emit_docs import HOW
+from emit_docs import proof_of
 from writer import Writer, wrap
 
 RESULT = "nvmlReturn_t"
@@ -193,10 +193,25 @@ def emit_check(api):
     return w.finish()
 
 
+HOST = "answered from what the host publishes"
+LIBRARY = "answered by the library alone"
+
+
+def answer_of(call, by_symbol):
+    """The call whose answer it has."""
+    return by_symbol[call.same_as] if call.same_as else call
+
+
+def kind_of(call):
+    if call.reply == "refused":
+        return "refused"
+    return LIBRARY if call.why else HOST
+
+
 def how(call):
     if call.reply == "refused":
         return f"{call.code or REFUSAL}: {call.why}"
-    return HOW[call.reply]
+    return f"{kind_of(call)}: {call.why}" if call.why else kind_of(call)
 
 
 def emit_page(api):
@@ -205,19 +220,25 @@ def emit_page(api):
     w.blank()
     w.line("Generated from protocol/api by protocol/gen; do not edit.")
     w.blank()
-    n_local = sum(c.reply == "local" for c in api.public)
+    w.line("A named test calls the function and compares its answer. Each refusal is compared with")
+    w.line("this page by tests/nvml/test_nvml.py, with arguments that are right.")
+    w.blank()
+    by_symbol = {c.symbol: c for c in api.public}
+    kinds = [kind_of(answer_of(c, by_symbol)) for c in api.public]
     w.line("| how | symbols |")
     w.line("|---|---|")
-    w.line(f"| {HOW['local']} | {n_local} |")
-    w.line(f"| refused | {len(api.public) - n_local} |")
+    for kind in (HOST, LIBRARY, "refused"):
+        w.line(f"| {kind} | {kinds.count(kind)} |")
     w.line(f"| all | {len(api.public)} |")
     w.blank()
     for family, calls in api.by_family(api.public).items():
         w.line(f"## {family}")
         w.blank()
-        w.line("| call | how | description |")
-        w.line("|---|---|---|")
+        w.line("| call | how | description | proved by |")
+        w.line("|---|---|---|---|")
         for call in calls:
-            w.line(f"| `{call.symbol}` | {how(call)} | {call.brief} |")
+            answer = answer_of(call, by_symbol)
+            w.line(f"| `{call.symbol}` | {how(answer)} | {call.brief} | "
+                   f"{proof_of(answer, api.proofs)} |")
         w.blank()
     return w.finish()

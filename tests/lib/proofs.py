@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which end-to-end test proves which call.
 
-    proofs.py --output FILE SOURCE.c...     lists them: symbol, program, test
+    proofs.py --output FILE SOURCE.c...         lists them: symbol, program, test
+    proofs.py --nvml --output FILE SOURCE.c...  the same of NVML's, which a test that names
+                                                them compares
 
 A test claims the calls that stand in its check_ok(...), in functions that it calls there,
 and in the check_ok(...) of all other functions that it uses. "cuName", VERSION claims the
@@ -23,6 +25,7 @@ import parse  # pylint: disable=wrong-import-position
 LINE = re.compile(r"^\S+ \d+/\d+ (\w+)\(.* = (\w+) <", re.MULTILINE)
 LOOK_UP = re.compile(r'"(cu[A-Z]\w+)",\s*(\d{4,5})\b')
 CALL = re.compile(r"^\S+ (\d+/\d+) (\w+\(.*\)) = (\w+) <[^>]*>(?: (\d+) sent)?$", re.MULTILINE)
+NVML = re.compile(r"\bnvml[A-Z]\w+")
 ATTRIBUTE = re.compile(r"\bCU_(?:DEVICE|FUNC|POINTER|LAUNCH)_ATTRIBUTE_\w+|\bCU_LIMIT_\w+")
 WORD = re.compile(r"\b\w+\b")
 
@@ -136,9 +139,22 @@ def claims(path, calls):
     return found
 
 
-def mentions(path):
+# Of a function whose macro a file takes away, to call the form that it hides.
+FIRST_FORM = "_first_form"
+
+
+def without_macros(text):
+    """The text with names of its own for what stands after #undef."""
+    head, *parts = re.split(r"^#undef (\w+)$", text, flags=re.MULTILINE)
+    for i in range(0, len(parts), 2):
+        for k in range(i + 1, len(parts), 2):
+            parts[k] = re.sub(rf"\b{parts[i]}\b", parts[i] + FIRST_FORM, parts[k])
+    return head + "".join(parts[1::2])
+
+
+def mentions(path, pattern=ATTRIBUTE):
     """Attribute: the tests of the file that name it, by themselves or by a function."""
-    text = strip_comments(path.read_text(encoding="utf-8"))
+    text = without_macros(strip_comments(path.read_text(encoding="utf-8")))
     text = re.sub(r"\b(TEXTURE|SURFACE)\((\w+)\)",
                   r"CU_DEVICE_ATTRIBUTE_MAXIMUM_\1\2", text)
     bodies = {}
@@ -152,7 +168,7 @@ def mentions(path):
             seen.add(name)
             body = bodies[name][1]
             waiting += [w for w in WORD.findall(body) if w in bodies and w not in seen]
-            for attribute in ATTRIBUTE.findall(body):
+            for attribute in pattern.findall(body):
                 tested = found.setdefault(attribute, [])
                 if test not in tested:
                     tested.append(test)
@@ -202,13 +218,29 @@ def check_repeats(trace):
     return wrong if n else ["no call was made twice in a row"]
 
 
+def list_nvml(sources):
+    """The lines of NVML's functions, by the names that programs write."""
+    api = parse.load(sorted(map(str, (SOURCE / "protocol/api").glob("nvml-*.xml"))))
+    by_name = {c.symbol: c for c in api.public}
+    by_name.update({c.symbol + FIRST_FORM: c for c in api.public})
+    by_name.update({c.macro: c for c in api.public if c.macro not in ("", "no")})
+    return [f"{by_name[name].symbol} {path.stem} {test}\n"
+            for path in sources for name, tests in sorted(mentions(path, NVML).items())
+            if name in by_name for test in tests]
+
+
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--nvml", action="store_true", help="of NVML")
     parser.add_argument("--output", required=True)
     parser.add_argument("--more", nargs="*", default=[], type=Path,
                         help="tests that claim no call, but may name attributes")
     parser.add_argument("source", nargs="+", type=Path)
     options = parser.parse_args()
+    if options.nvml:
+        text = "".join(list_nvml(options.source))
+        Path(options.output).write_text(text, encoding="utf-8")
+        return
     calls = Calls()
     lines = []
     for path in options.source:
