@@ -103,6 +103,7 @@ int bench_calls(const struct bench_sink *sink, const char *path,
 		measure_calls(&bench);
 		measure_threads(&bench);
 		measure_iterations(&bench);
+		measure_nvml(&bench);
 		measure_processor(&bench);
 		measure_soft(&bench);
 		if (cuda.has_copies) {

@@ -167,6 +167,7 @@ void measure_threads(struct bench *bench);    /* threads.c */
 void measure_iterations(struct bench *bench); /* iterations.c */
 void measure_copies(struct bench *bench);     /* copies.c */
 void measure_pin(struct bench *bench);	      /* copies.c */
+void measure_nvml(struct bench *bench);	      /* nvml.c */
 void measure_pin_cold(struct bench *bench);   /* copies.c */
 void measure_processor(struct bench *bench);  /* processor.c */
 void measure_soft(struct bench *bench);	      /* kernels.c */

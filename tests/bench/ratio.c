@@ -32,6 +32,8 @@ static const struct {
 	{ "pool_alloc_free", "machine", "ring_enqueue" },
 	{ "kernels_with_records", "same", "kernels_back_to_back" },
 	{ "latency_d2h_4kib", "machine", "spin_round_trip" },
+	{ "nvml_memory_info", "machine", "empty_syscall" },
+	{ "nvml_device_count", "machine", "cached_load" },
 	{ "small_h2d_async_4kib", "machine", "memcpy_4kib" },
 	{ "copy_h2d_pageable_", "machine", "memcpy_" },
 	{ "copy_d2h_pageable_", "machine", "memcpy_" },

@@ -137,6 +137,13 @@ def rows():
         lambda value, ratio: None if ratio is None else ratio <= 2,
     )
     yield Row(
+        "call of NVML",
+        "≤ 1 µs",
+        ("null", "nvml_memory_info"),
+        ("machine", "empty_syscall"),
+        lambda value, ratio: value <= 1000,
+    )
+    yield Row(
         "asynchronous launch",
         "≤ 0.15 µs",
         ("null", "async_launch"),

@@ -58,6 +58,8 @@ STACK = (
         "latency_d2h_4kib",
         "pool_alloc_free",
         "idle_cpu_host",
+        "nvml_memory_info",
+        "nvml_device_count",
         "pin_1gib",
         "pin_1gib_cold",
         "sync_null_call_same_core",
