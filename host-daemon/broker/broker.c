@@ -17,6 +17,7 @@
 #include "broker/host-memory.h"
 #include "broker/images.h"
 #include "broker/shares.h"
+#include "broker/owners.h"
 #include "broker/pool.h"
 #include "broker/scan.h"
 #include "broker/slots.h"
@@ -116,6 +117,7 @@ static int handle_vm(struct broker *broker, const struct link_message *message,
 		return vgpu_error_trace(r);
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 		channel_init(&vm->channels[i], vm, i, &vm->ledger->channels[i]);
+	owners_publish(vm);
 	TAILQ_INSERT_TAIL(&broker->vms, vm, entry);
 	update_heartbeat(broker);
 	if (!broker->synced)

@@ -19,6 +19,7 @@
 #include "broker/channel.h"
 #include "broker/boot.h"
 #include "broker/entry.h"
+#include "broker/owners.h"
 #include "broker/pool.h"
 #include "broker/session-line.h"
 #include "broker/slots.h"
@@ -73,9 +74,9 @@ static void finish_grant(struct channel *channel)
 {
 	struct ledger_channel *record = channel->record;
 
-	if (record->grant_n && (record->phase != CHANNEL_OPEN ||
-				       extent_own(&channel->vm->extents, channel->index,
-					       record->grant_first, record->grant_n)))
+	if (record->grant_n &&
+		(record->phase != CHANNEL_OPEN ||
+			owners_own(channel, record->grant_first, record->grant_n)))
 		record->grant_n = 0;
 }
 
@@ -155,8 +156,7 @@ static void handle_piece(struct wipe *wipe, uint64_t offset, uint64_t size)
 	struct vm *vm = channel->vm;
 
 	if (!channel->is_area_next)
-		extent_give(&vm->extents, channel->index,
-			(offset - vm->layout.extents_off) / VGPU_EXTENT_SIZE,
+		owners_give(channel, (offset - vm->layout.extents_off) / VGPU_EXTENT_SIZE,
 			size / VGPU_EXTENT_SIZE);
 }
 
@@ -404,8 +404,7 @@ static int take_first_grant(struct channel *channel)
 	struct ledger_channel *record = channel->record;
 
 	for (uint32_t n = LAYOUT_GRANT_EXTENTS; n >= LAYOUT_GRANT_EXTENTS_MIN; n /= 2) {
-		if (!extent_take(&channel->vm->extents, channel->index, n,
-			    &record->first_extent)) {
+		if (!owners_take(channel, n, &record->first_extent)) {
 			record->n_extents = n;
 			return 0;
 		}
@@ -543,14 +542,13 @@ static int grant(
 	struct channel *channel, const struct control_want *want, uint32_t *firstp)
 {
 	struct ledger_channel *record = channel->record;
-	struct extent_table *extents = &channel->vm->extents;
 
 	if (record->grant_n == want->n_extents && record->grant_cookie == want->cookie &&
 		record->grant_n) {
 		*firstp = record->grant_first;
-		return extent_own(extents, channel->index, *firstp, record->grant_n);
+		return owners_own(channel, *firstp, record->grant_n);
 	}
-	if (extent_find_free(extents, want->n_extents, firstp))
+	if (extent_find_free(&channel->vm->extents, want->n_extents, firstp))
 		return EXTENT_E_FULL;
 	/* Partner: the next broker, which finds a prefix of these stores if this one is
 	 * killed. */
@@ -558,7 +556,7 @@ static int grant(
 	record->grant_first = *firstp;
 	record->grant_cookie = want->cookie;
 	__atomic_store_n(&record->grant_n, want->n_extents, __ATOMIC_RELEASE);
-	return extent_own(extents, channel->index, *firstp, want->n_extents);
+	return owners_own(channel, *firstp, want->n_extents);
 }
 
 bool channel_must_wait(const struct channel *channel, const struct control_want *want)

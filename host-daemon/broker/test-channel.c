@@ -57,7 +57,8 @@ TEST(nothing_begins_and_nothing_is_cleared_while_a_worker_may_live)
 }
 
 static uint8_t owners[64];
-static struct vm vm = { .extents = { owners, 64 } };
+static uint8_t memory[VGPU_EXTENT_SIZE];
+static struct vm vm = { .extents = { owners, 64 }, .map = memory };
 
 TEST(grants_recorded_in_the_ledger_are_completed_by_the_next_broker)
 {

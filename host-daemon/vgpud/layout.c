@@ -47,6 +47,23 @@ static int write_at(int fd, const void *data, size_t size, uint64_t offset)
 	return (size_t)n == size ? 0 : vgpu_error_origin(-EIO);
 }
 
+/* The table is at most 1 MiB long, see below. */
+static int clear_owners(const struct layout *layout, int fd)
+{
+	static const uint8_t no_owners[4096];
+	uint64_t left = layout->n_extents, off = VGPU_OWNERS_OFF, size;
+	int r = 0;
+
+	for (; !r && left; left -= size, off += size) {
+		size = left < sizeof(no_owners) ? left : sizeof(no_owners);
+		r = write_at(fd, no_owners, size, off);
+	}
+	return r;
+}
+
+static_assert(VGPU_OWNERS_OFF + LAYOUT_SIZE_MAX / VGPU_EXTENT_SIZE <= VGPU_EXTENT_SIZE,
+	"the table ends before the first area");
+
 int layout_format(const struct layout *layout, int fd, uint64_t generation)
 {
 	static const struct vgpu_channel_entry no_entries[VGPU_CHANNELS_MAX];
@@ -60,6 +77,7 @@ int layout_format(const struct layout *layout, int fd, uint64_t generation)
 		.status_off = VGPU_STATUS_OFF,
 		.heartbeat = 1,
 		.generation = generation,
+		.owners_off = VGPU_OWNERS_OFF,
 	};
 	static const uint8_t no_status[offsetof(struct vgpu_status, devices)];
 	const uint64_t magic = VGPU_SHM_MAGIC;
@@ -74,6 +92,9 @@ int layout_format(const struct layout *layout, int fd, uint64_t generation)
 	if (r)
 		return vgpu_error_trace(r);
 	r = write_at(fd, no_status, sizeof(no_status), VGPU_STATUS_OFF);
+	if (r)
+		return vgpu_error_trace(r);
+	r = clear_owners(layout, fd);
 	if (r)
 		return vgpu_error_trace(r);
 	r = write_at(fd, &magic, sizeof(magic), offsetof(struct vgpu_shm_header, magic));

@@ -43,6 +43,7 @@ TEST(formatting_writes_the_header_and_empties_the_table)
 	fd = memfd_create("test", MFD_CLOEXEC);
 	check_eq(ftruncate(fd, layout.size), 0);
 	check_eq(pwrite(fd, junk, sizeof(junk), 0), sizeof(junk));
+	check_eq(pwrite(fd, junk, sizeof(junk), VGPU_OWNERS_OFF), sizeof(junk));
 	check_eq(layout_format(&layout, fd, 77), 0);
 	check_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
 	check(header.magic == VGPU_SHM_MAGIC);
@@ -57,6 +58,9 @@ TEST(formatting_writes_the_header_and_empties_the_table)
 	check_eq(header.n_requests, 0);
 	check_eq(pread(fd, junk, sizeof(junk), VGPU_SHM_TABLE_OFF), sizeof(junk));
 	check(!memcmp(junk, zero, VGPU_CHANNELS_MAX * sizeof(struct vgpu_channel_entry)));
+	check_eq(header.owners_off, VGPU_OWNERS_OFF);
+	check_eq(pread(fd, junk, layout.n_extents, VGPU_OWNERS_OFF), layout.n_extents);
+	check(!memcmp(junk, zero, layout.n_extents));
 	close(fd);
 }
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 #pragma once
 
 /*
@@ -12,6 +12,7 @@
  *	0		header, one page
  *	4 KiB		channel table, n_channels entries
  *	status_off	what the GPUs are and do, for NVML: see status.h
+ *	owners_off	for the guest's kernel: the owner of each extent
  *	area_off	n_channels channel areas of VGPU_AREA_SIZE bytes
  *	extents_off	the arena: n_extents extents of VGPU_EXTENT_SIZE bytes
  *
@@ -25,7 +26,9 @@
  *
  * Trust: the host trusts nothing it reads here. It reads each word once into a
  * local, and keeps its state in private memory; fields marked
- * "host" are output only. The guest trusts the host.
+ * "host" are output only. A guest process trusts the host with its own memory; the
+ * guest's kernel driver trusts nobody. It includes this file too, hence the second
+ * licence.
  */
 
 #include <assert.h>
@@ -59,6 +62,15 @@
 #define VGPU_RECORDS_OFF (3u << 20)
 #define VGPU_RECORDS_MAX 32768u
 
+/* The status takes at most this, and shares no page with anything else: processes map it.
+ */
+#define VGPU_STATUS_SIZE (448u << 10)
+#define VGPU_STATUS_ALIGN 4096u
+/* From the start of the memory; a byte for each extent follows. */
+#define VGPU_OWNERS_OFF (1u << 20)
+/* All but the extents is at most this long. */
+#define VGPU_HEAD_SIZE_MAX (VGPU_EXTENT_SIZE + VGPU_CHANNELS_MAX * VGPU_AREA_SIZE)
+
 /* Smallest memory: all of one channel and one run of 16 extents. */
 #define VGPU_SHM_SIZE_MIN (64u << 20)
 
@@ -79,9 +91,15 @@ struct vgpu_shm_header {
 	 * the host side starts afresh and knows no channel of the old one. */
 	uint64_t heartbeat;
 	uint64_t generation;
-	uint64_t reserved2[6];
+	/* Constant while the generation stays: of the table of owners, n_extents bytes,
+	 * each 0, or 1 + the channel to which that extent is granted. It is complete
+	 * before a grant is announced, and erased before the channel is FREE. 0: there is
+	 * no table. */
+	uint64_t owners_off;
+	uint64_t reserved2[5];
 
-	/* Guest: what its kernel calls this boot; a channel of another boot is dead. */
+	/* Guest: what its kernel driver calls this boot, 0 without a driver; a channel of
+	 * another boot is dead. */
 	uint8_t boot_id[16];
 	/* Guest: grows before doorbell 0. */
 	uint32_t n_requests;

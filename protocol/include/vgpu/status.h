@@ -23,6 +23,7 @@
 
 #include "vgpu/device-info.h"
 #include "vgpu/handle.h"
+#include "vgpu/ring-layout.h"
 
 /* From the start of the memory; between the channel table and the first area. */
 #define VGPU_STATUS_OFF (64u << 10)
@@ -202,4 +203,6 @@ static_assert(offsetof(struct vgpu_status, uses) == 95424, "fixed size");
 static_assert(offsetof(struct vgpu_status, samples) == 226496, "fixed size");
 static_assert(offsetof(struct vgpu_status, events) == 380096, "fixed size");
 static_assert(offsetof(struct vgpu_status, peers) == 381632, "fixed size");
-static_assert(VGPU_STATUS_OFF + sizeof(struct vgpu_status) <= 512u << 10, "fixed size");
+static_assert(sizeof(struct vgpu_status) <= VGPU_STATUS_SIZE, "the guest maps that");
+static_assert(VGPU_STATUS_OFF % VGPU_STATUS_ALIGN == 0, "in pages of its own");
+static_assert(VGPU_STATUS_OFF + VGPU_STATUS_SIZE <= VGPU_OWNERS_OFF, "no overlap");
