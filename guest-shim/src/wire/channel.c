@@ -69,11 +69,27 @@ static bool step(struct shim_channel *channel, struct vgpu_channel_entry *entry,
 		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+static int note_full(const struct shim_channel *channel)
+{
+	shim_reason_note(SHIM_REASON_REFUSED,
+		"all %u places for processes of this virtual machine are taken: end one, "
+		"or raise max-processes = and size = in its section of vgpud.conf on the "
+		"host",
+		channel->transport.header->n_channels);
+	return -EAGAIN;
+}
+
 static int claim(struct shim_channel *channel)
 {
-	struct vgpu_channel_entry *table = shim_transport_table(&channel->transport);
+	struct vgpu_channel_entry *table;
 
+	if (channel->transport.ops->offer) {
+		/* The kernel claims one with the first offer. */
+		channel->entry = &channel->transport.entry;
+		return 0;
+	}
 	channel->claim = (uint32_t)(shim_clock_ns() ^ (uint64_t)getpid() << 16) | 1;
+	table = shim_transport_table(&channel->transport);
 	for (uint32_t i = 0; i < channel->transport.header->n_channels; i++) {
 		if (step(channel, &table[i], VGPU_CHANNEL_FREE, 0,
 			    VGPU_CHANNEL_CLAIMED)) {
@@ -82,12 +98,7 @@ static int claim(struct shim_channel *channel)
 			return 0;
 		}
 	}
-	shim_reason_note(SHIM_REASON_REFUSED,
-		"all %u places for processes of this virtual machine are taken: end one, "
-		"or raise max-processes = and size = in its section of vgpud.conf on the "
-		"host",
-		channel->transport.header->n_channels);
-	return -EAGAIN;
+	return note_full(channel);
 }
 
 /* The constant part of all hellos of this process. */
@@ -120,8 +131,12 @@ static void set_state(struct shim_channel *channel, enum vgpu_channel_state stat
 	channel->transport.ops->doorbell(&channel->transport, VGPU_DOORBELL_CONTROL);
 }
 
-static uint32_t get_state(const struct shim_channel *channel)
+static uint32_t get_state(struct shim_channel *channel)
 {
+	const struct shim_transport_ops *ops = channel->transport.ops;
+
+	if (ops->read_entry)
+		ops->read_entry(&channel->transport, channel->entry);
 	return __atomic_load_n(&channel->entry->state, __ATOMIC_ACQUIRE);
 }
 
@@ -160,7 +175,7 @@ static int await_answer(struct shim_channel *channel, uint64_t deadline)
 	return 0;
 }
 
-static int refusal(const struct shim_channel *channel)
+static int refusal(struct shim_channel *channel)
 {
 	const struct vgpu_channel_entry *entry = channel->entry;
 	char text[SHIM_SENTENCE_SIZE];
@@ -185,6 +200,27 @@ static int refusal(const struct shim_channel *channel)
 	}
 }
 
+/* Return: 0, or as offer(). */
+static int send_hello(
+	struct shim_channel *channel, const struct vgpu_channel_entry *hello)
+{
+	struct shim_transport *transport = &channel->transport;
+	const uint32_t state = get_state(channel);
+	int r;
+
+	if (transport->ops->offer) {
+		r = transport->ops->offer(transport, hello, &channel->number);
+		return r == -EAGAIN ? note_full(channel) : r;
+	}
+	copy_hello(channel->entry, hello);
+	if (!step(channel, channel->entry, state, channel->claim, VGPU_CHANNEL_OPENING)) {
+		channel->entry = NULL;
+		return -ESTALE;
+	}
+	transport->ops->doorbell(transport, VGPU_DOORBELL_CONTROL);
+	return 0;
+}
+
 /*
  * Offers one window.
  *
@@ -194,7 +230,6 @@ static int refusal(const struct shim_channel *channel)
 static int offer(struct shim_channel *channel, struct vgpu_channel_entry *hello,
 	unsigned int candidate, uint64_t deadline)
 {
-	const uint32_t state = get_state(channel);
 	int r;
 
 	r = shim_window_reserve(&channel->window, candidate, channel->transport.shm_size);
@@ -202,15 +237,9 @@ static int offer(struct shim_channel *channel, struct vgpu_channel_entry *hello,
 		return r;
 	hello->window_base = channel->window.base;
 	hello->window_size = channel->window.size;
-	copy_hello(channel->entry, hello);
-	if (step(channel, channel->entry, state, channel->claim, VGPU_CHANNEL_OPENING)) {
-		channel->transport.ops->doorbell(
-			&channel->transport, VGPU_DOORBELL_CONTROL);
+	r = send_hello(channel, hello);
+	if (!r)
 		r = await_answer(channel, deadline);
-	} else {
-		channel->entry = NULL;
-		r = -ESTALE;
-	}
 	if (!r && get_state(channel) != VGPU_CHANNEL_OPEN)
 		r = refusal(channel);
 	if (r)
@@ -265,13 +294,18 @@ static int map_area(struct shim_channel *channel)
 
 int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint32_t n)
 {
+	const struct shim_transport_ops *ops = channel->transport.ops;
 	const struct vgpu_shm_header *header = channel->transport.header;
+	int r;
 
 	if (!vgpu_range_within(first, n, 0, header->n_extents) ||
 		!vgpu_range_within(
 			header->extents_off + (uint64_t)first * VGPU_EXTENT_SIZE,
 			(uint64_t)n * VGPU_EXTENT_SIZE, 0, channel->window.shm_size))
 		return vgpu_error_origin(-EBADMSG);
+	r = ops->accept && n ? ops->accept(&channel->transport, first, n) : 0;
+	if (r)
+		return vgpu_error_trace(r);
 	return shim_window_map(&channel->window, channel->transport.shm_fd,
 		header->extents_off + (uint64_t)first * VGPU_EXTENT_SIZE,
 		(uint64_t)n * VGPU_EXTENT_SIZE);
@@ -308,22 +342,29 @@ int shim_channel_open(struct shim_channel *channel)
 
 void shim_channel_close(struct shim_channel *channel)
 {
-	set_state(channel, VGPU_CHANNEL_CLOSING);
+	/* The kernel does it when the process has ended. */
+	if (!channel->transport.ops->offer)
+		set_state(channel, VGPU_CHANNEL_CLOSING);
 }
 
 void shim_channel_abandon(struct shim_channel *channel)
 {
 	if (channel->entry)
-		set_state(channel, VGPU_CHANNEL_CLOSING);
+		shim_channel_close(channel);
 	shim_window_release(&channel->window);
 	shim_transport_close(&channel->transport);
 }
 
 /* The host gives a reason when it ends a session; a host that is gone gives none. */
-static void tell_end(const struct shim_channel *channel)
+static void tell_end(struct shim_channel *channel)
 {
 	char text[SHIM_SENTENCE_SIZE];
 
+	if (channel->transport.is_removed) {
+		shim_reason_tell(
+			SHIM_REASON_ENDED, END_OF_SESSION, shim_sentence_removed);
+		return;
+	}
 	if (get_state(channel) != VGPU_CHANNEL_DEAD) {
 		shim_reason_tell(
 			SHIM_REASON_ENDED, END_OF_SESSION, shim_sentence_no_answer);

@@ -16,6 +16,10 @@ const char shim_sentence_no_answer[] =
 	"vgpud on the host is gone or does not answer: see its log there; once it runs "
 	"again, restart the virtual machine, or detach and attach its vGPU device";
 
+const char shim_sentence_removed[] = "the vGPU device was taken from this virtual "
+				     "machine: once it has one again, start "
+				     "the program anew";
+
 /* The text before and after a name. */
 struct sentence {
 	int error;
@@ -34,12 +38,29 @@ static const struct sentence of_device[] = {
 	{ EROFS, "/sys is read-only here, so no program can open the vGPU device ",
 		": give a container /sys/devices writable (docker run -v "
 		"/sys/devices:/sys/devices), a systemd unit ProtectKernelTunables=no" },
+	{ EINVAL, "the kernel's driver vgpu has taken the vGPU device ",
+		", and there is no /dev/vgpu0 here: give a container the device "
+		"(docker run --device /dev/vgpu0), a systemd unit with "
+		"PrivateDevices=yes DeviceAllow=/dev/vgpu0 and a bind of it" },
 	{ ENXIO, "no vgpud is behind the ivshmem device ",
 		" (PCI device 1af4:1110): start vgpud on the host, then the virtual "
 		"machine with the device at vgpud's socket" },
 	{ ENOENT, "there is no ",
 		" to find PCI devices in: mount /sys, and attach a vGPU device (PCI "
 		"device 1af4:1110, ivshmem) to the virtual machine" },
+};
+
+static const struct sentence of_driver[] = {
+	{ EACCES, "this user may not open ",
+		": add the user to the group vgpu (usermod -aG vgpu USER) and log in "
+		"again; install.sh of the guest package makes that group" },
+	{ EPERM, "this container or service may not open ",
+		": allow the device (docker run --device /dev/vgpu0, "
+		"DeviceAllow=/dev/vgpu0 rw of systemd)" },
+	{ EPROTO, "the kernel's driver behind ",
+		" is of another release than this libcuda.so.1: install the guest "
+		"package of the host's release, and load the driver again" },
+	{ ENODEV, "the vGPU device was just taken from this virtual machine: ", "" },
 };
 
 static const struct sentence of_socket[] = {
@@ -82,6 +103,13 @@ void shim_sentence_of_device(char text[SHIM_SENTENCE_SIZE], const char *name, in
 			"the vGPU device %.256s (PCI device 1af4:1110) cannot be used: "
 			"%s",
 			name, strerror(-error));
+}
+
+void shim_sentence_of_driver(char text[SHIM_SENTENCE_SIZE], const char *path, int error)
+{
+	if (!find(text, of_driver, sizeof(of_driver) / sizeof(of_driver[0]), path, error))
+		snprintf(text, SHIM_SENTENCE_SIZE, "the device %.256s cannot be used: %s",
+			path, strerror(-error));
 }
 
 void shim_sentence_of_socket(char text[SHIM_SENTENCE_SIZE], const char *path, int error)

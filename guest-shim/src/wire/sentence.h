@@ -23,5 +23,9 @@ void shim_sentence_of_socket(char text[SHIM_SENTENCE_SIZE], const char *path, in
 void shim_sentence_of_channel(
 	char text[SHIM_SENTENCE_SIZE], const struct vgpu_channel_entry *entry);
 
-/* What to do when vgpud does not answer. */
+/* Why the file of the kernel's driver cannot be opened: -errno. */
+void shim_sentence_of_driver(char text[SHIM_SENTENCE_SIZE], const char *path, int error);
+
+/* What to do when vgpud does not answer, and when the device is gone. */
 extern const char shim_sentence_no_answer[];
+extern const char shim_sentence_removed[];

@@ -135,10 +135,11 @@ static bool report_if_gone(struct vgpu_channel_entry *entry, const struct identi
 		       false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* One process alone on its transport: the host sees its socket close. */
+/* One process alone on its transport: the host sees its socket close. A kernel driver
+ * tells the host of each end. */
 static bool is_alone(const struct shim_transport *transport)
 {
-	return transport->header->n_channels == 1;
+	return transport->ops->offer || transport->header->n_channels == 1;
 }
 
 unsigned int shim_sweep(struct shim_transport *transport)

@@ -24,7 +24,6 @@
 #include "vgpu/log.h"
 #include "vgpu/wake.h"
 
-#include "wire/clock.h"
 #include "wire/reason.h"
 #include "wire/sentence.h"
 #include "wire/transport.h"
@@ -102,6 +101,14 @@ static void sysfs_close(struct shim_transport *transport)
 	transport->shm_fd = vgpu_close(transport->shm_fd);
 }
 
+/* A kernel driver of an earlier boot, or one that crashed, has left its boot id: while
+ * there is one, the host takes processes of other boots for intruders. Now there is no
+ * driver, else its device would not be mapped here. */
+static void forget_driver(struct vgpu_shm_header *header)
+{
+	memset(header->boot_id, 0, sizeof(header->boot_id));
+}
+
 static int open_device(struct shim_transport *transport, int dir_fd)
 {
 	struct stat info;
@@ -120,8 +127,8 @@ static int open_device(struct shim_transport *transport, int dir_fd)
 		return r;
 	}
 	map_registers(transport, dir_fd);
-	transport->heartbeat = transport->header->heartbeat;
-	transport->heartbeat_ns = shim_clock_ns();
+	shim_transport_begin_heartbeat(transport);
+	forget_driver(transport->header);
 	return 0;
 }
 
@@ -209,29 +216,11 @@ static void sysfs_sleep(struct shim_transport *transport, const uint32_t *word,
 	}
 }
 
-/* A benign race: each thread stores a heartbeat with a time that is not before it. */
-static uint64_t sysfs_silence_ns(struct shim_transport *transport)
-{
-	uint64_t heartbeat =
-		__atomic_load_n(&transport->header->heartbeat, __ATOMIC_RELAXED);
-	uint64_t now = shim_clock_ns(), since;
-
-	if (heartbeat != __atomic_load_n(&transport->heartbeat, __ATOMIC_ACQUIRE)) {
-		__atomic_store_n(&transport->heartbeat_ns, now, __ATOMIC_RELAXED);
-		/* Partner: another thread's load, above, after which it sees that time.
-		 */
-		__atomic_store_n(&transport->heartbeat, heartbeat, __ATOMIC_RELEASE);
-		return 0;
-	}
-	since = __atomic_load_n(&transport->heartbeat_ns, __ATOMIC_RELAXED);
-	return now > since ? now - since : 0;
-}
-
 const struct shim_transport_ops shim_transport_sysfs = {
 	.name = "sysfs",
 	.open = sysfs_open,
 	.doorbell = sysfs_doorbell,
 	.sleep = sysfs_sleep,
-	.silence_ns = sysfs_silence_ns,
+	.silence_ns = shim_transport_heartbeat_ns,
 	.close = sysfs_close,
 };

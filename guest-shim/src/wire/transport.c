@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 
+#include "wire/clock.h"
 #include "wire/reason.h"
 #include "wire/sentence.h"
 #include "wire/transport.h"
@@ -32,7 +32,6 @@ static int check_header(const struct vgpu_shm_header *header, uint64_t size)
 int shim_transport_map_header(struct shim_transport *transport, uint64_t size)
 {
 	void *map;
-	int r;
 
 	if (size < VGPU_SHM_SIZE_MIN)
 		return -ENXIO;
@@ -40,7 +39,13 @@ int shim_transport_map_header(struct shim_transport *transport, uint64_t size)
 		transport->shm_fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	r = check_header(map, size);
+	return shim_transport_take_header(transport, map, size);
+}
+
+int shim_transport_take_header(struct shim_transport *transport, void *map, uint64_t size)
+{
+	int r = check_header(map, size);
+
 	if (r) {
 		munmap(map, VGPU_EXTENT_SIZE);
 		return r;
@@ -51,6 +56,30 @@ int shim_transport_map_header(struct shim_transport *transport, uint64_t size)
 	transport->header_size = VGPU_EXTENT_SIZE;
 	transport->shm_size = transport->header->shm_size;
 	return 0;
+}
+
+void shim_transport_begin_heartbeat(struct shim_transport *transport)
+{
+	transport->heartbeat = transport->header->heartbeat;
+	transport->heartbeat_ns = shim_clock_ns();
+}
+
+/* A benign race: each thread stores a heartbeat with a time that is not before it. */
+uint64_t shim_transport_heartbeat_ns(struct shim_transport *transport)
+{
+	uint64_t heartbeat =
+		__atomic_load_n(&transport->header->heartbeat, __ATOMIC_RELAXED);
+	uint64_t now = shim_clock_ns(), since;
+
+	if (heartbeat != __atomic_load_n(&transport->heartbeat, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&transport->heartbeat_ns, now, __ATOMIC_RELAXED);
+		/* Partner: another thread's load, above, after which it sees that time.
+		 */
+		__atomic_store_n(&transport->heartbeat, heartbeat, __ATOMIC_RELEASE);
+		return 0;
+	}
+	since = __atomic_load_n(&transport->heartbeat_ns, __ATOMIC_RELAXED);
+	return now > since ? now - since : 0;
 }
 
 static int try_transport(
@@ -82,6 +111,10 @@ int shim_transport_open(struct shim_transport *transport)
 		return try_transport(transport, &shim_transport_socket);
 
 	vgpu_log_info("transport socket: not asked for, %s is not set", VGPU_SOCKET_ENV);
+	r = try_transport(transport, &shim_transport_device);
+	/* A driver that refuses has the device, and sysfs does not give it out. */
+	if (r != -ENOENT)
+		return r == -EPROTO || !r ? r : -ENODEV;
 	r = try_transport(transport, &shim_transport_sysfs);
 	return r == -EPROTO || !r ? r : -ENODEV;
 }

@@ -9,7 +9,7 @@
  * rest of the shim does not know which one is in use.
  *
  * Tried in this order: the socket named by VGPU_SOCKET, and no other if it is set; else
- * the ivshmem device through sysfs.
+ * the kernel driver's /dev/vgpu0; where there is none, the ivshmem device through sysfs.
  */
 
 #include <stdbool.h>
@@ -26,6 +26,18 @@ struct shim_transport_ops {
 
 	/* Fills the transport. Return: 0 or -errno; a failure leaks nothing. */
 	int (*open)(struct shim_transport *transport);
+
+	/*
+	 * Only where the kernel keeps the entries: sends the hello to the host, copies
+	 * the own entry with the host's answer, and makes extents that were granted ready
+	 * to be mapped. The first returns as the calls of kmod/vgpu-uapi.h, the second
+	 * cannot fail: an entry that is lost is DEAD.
+	 */
+	int (*offer)(struct shim_transport *transport,
+		const struct vgpu_channel_entry *hello, uint32_t *numberp);
+	void (*read_entry)(
+		struct shim_transport *transport, struct vgpu_channel_entry *entry);
+	int (*accept)(struct shim_transport *transport, uint32_t first, uint32_t n);
 
 	/* Wakes the consumer of that number (VGPU_DOORBELL_*). */
 	void (*doorbell)(struct shim_transport *transport, uint32_t number);
@@ -53,23 +65,37 @@ struct shim_transport {
 	uint64_t header_size;
 	uint64_t shm_size;
 
+	/* Device: the addresses of the head, and of the shared memory once a window was
+	 * offered; the own entry as it was last read; whether the device was found to be
+	 * removed. */
+	uint64_t head;
+	uint64_t base;
+	struct vgpu_channel_entry entry;
+	bool is_removed;
+
 	/* Socket. */
 	int socket_fd;
 	int doorbell_fds[2];
 
-	/* Sysfs: the registers of BAR0, or NULL; the heartbeat last seen, and its
-	 * time. */
+	/* Sysfs: the registers of BAR0, or NULL. */
 	volatile uint32_t *registers;
+
+	/* Sysfs and device: the heartbeat last seen, and its time. */
 	uint64_t heartbeat;
 	uint64_t heartbeat_ns;
 };
 
 extern const struct shim_transport_ops shim_transport_socket;
 extern const struct shim_transport_ops shim_transport_sysfs;
+extern const struct shim_transport_ops shim_transport_device;
 
 /* Of sysfs: looks for the device in a folder like /sys/bus/pci/devices. Return: as open.
  */
 int shim_transport_sysfs_open(struct shim_transport *transport, const char *devices);
+
+/* Of the kernel driver: looks for its files in a folder like /dev. Return: as open;
+ * -ENOENT where there is none. */
+int shim_transport_device_open(struct shim_transport *transport, const char *folder);
 
 /*
  * Opens the first transport that works; each one tried is logged with its result.
@@ -82,6 +108,15 @@ void shim_transport_close(struct shim_transport *transport);
 
 /* For the transports: maps and checks header and table through transport->shm_fd. */
 int shim_transport_map_header(struct shim_transport *transport, uint64_t size);
+
+/* The same for a mapping of VGPU_EXTENT_SIZE bytes that exists, and is taken over in any
+ * case. */
+int shim_transport_take_header(
+	struct shim_transport *transport, void *map, uint64_t size);
+
+/* As silence_ns, by the heartbeat. */
+uint64_t shim_transport_heartbeat_ns(struct shim_transport *transport);
+void shim_transport_begin_heartbeat(struct shim_transport *transport);
 
 static inline struct vgpu_channel_entry *shim_transport_table(
 	struct shim_transport *transport)
