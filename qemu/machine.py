@@ -46,7 +46,7 @@ def write_all(fd, data):
 class Machine:
     """One QEMU, from its command line to its end."""
 
-    def __init__(self, folder, qemu, accel, cpus):
+    def __init__(self, folder, qemu, accel, cpus, append=()):
         self.folder = Path(folder)
         self.control, theirs = socket.socketpair()
         self.control_fd = theirs.detach()
@@ -60,7 +60,7 @@ class Machine:
             qemu, "-machine", "q35", "-accel", accel,
             "-cpu", "host" if accel == "kvm" else "max", "-smp", smp,
             "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none",
-            "-append", "console=ttyS0 quiet panic=-1 no_timer_check",
+            "-append", " ".join(["console=ttyS0 quiet panic=-1 no_timer_check", *append]),
         ]
         for port, interrupt in INTERRUPTS.items():
             backend = f"file,id=port{port},path={self.folder}/port{port}"

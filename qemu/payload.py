@@ -76,6 +76,12 @@ class Payload:
             plain.unlink(missing_ok=True)
             plain.symlink_to(name)
 
+    def add_module(self, path):
+        """Adds a kernel module, which guest-init loads."""
+        if not os.access(path, os.R_OK):
+            raise tool.Failure(f"no such module: {path}")
+        self.put(path, f"payload/modules/{os.path.basename(path)}")
+
     def add_command(self, command):
         """Returns the command as the guest must call it."""
         if "/" in command:
