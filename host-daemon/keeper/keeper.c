@@ -94,7 +94,8 @@ struct keeper {
 	bool ready;		  /* any broker was ready */
 	bool draining;
 	int64_t drain_end;
-	int status; /* exit status so far */
+	int64_t report_at; /* next notify_alive(), ms; 0: none yet */
+	int status;	   /* exit status so far */
 	int64_t restarts[KEEPER_RESTARTS_MAX];
 
 	struct pollfd *polls;
@@ -565,8 +566,8 @@ static void prepare_sandbox(struct keeper *keeper)
 		return;
 	r = make_network(&keeper->network);
 	if (r)
-		vgpu_log_info("workers get no separate network namespace (%s): only "
-			      "their filter keeps them off the network",
+		vgpu_log_info("workers are in vgpud's network namespace (%s): their "
+			      "filter keeps them off the network",
 			strerror(-r));
 }
 
@@ -660,10 +661,29 @@ static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 	return 0;
 }
 
+/* Tells the service manager in time that this loop turns. */
+static void report_alive(struct keeper *keeper)
+{
+	const unsigned int interval = notify_interval_ms();
+	const int64_t now = clock_now();
+
+	if (!interval || now < keeper->report_at)
+		return;
+	notify_alive();
+	keeper->report_at = now + interval;
+}
+
+static int earlier(int timeout, int64_t at, int64_t now)
+{
+	const int64_t left = at > now ? at - now : 0;
+
+	return timeout < 0 || left < timeout ? (int)left : timeout;
+}
+
 static int poll_timeout(const struct keeper *keeper)
 {
 	const int64_t now = clock_now();
-	int64_t left, end = keeper->drain_end;
+	int64_t end = keeper->drain_end;
 	int timeout = -1;
 
 	if (!keeper->draining) {
@@ -672,10 +692,11 @@ static int poll_timeout(const struct keeper *keeper)
 		if (keeper->broker)
 			end = now + watch_timeout(&keeper->watch, now);
 	}
-	if (end == INT64_MAX)
-		return timeout;
-	left = end > now ? end - now : 0;
-	return timeout < 0 || left < timeout ? (int)left : timeout;
+	if (end != INT64_MAX)
+		timeout = earlier(timeout, end, now);
+	if (keeper->report_at)
+		timeout = earlier(timeout, keeper->report_at, now);
+	return timeout;
 }
 
 /* Signals last, because they may start a broker, to which everything is announced. */
@@ -705,6 +726,7 @@ static int run(struct keeper *keeper)
 	int r;
 
 	while (!keeper->draining || keeper->broker) {
+		report_alive(keeper);
 		r = fill_polls(keeper, &n);
 		if (!r && poll(keeper->polls, n, poll_timeout(keeper)) < 0)
 			r = -errno;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,23 @@
 /* Constant after notify_init(); the length is 0 without a receiver. */
 static struct sockaddr_un listener;
 static socklen_t listener_size;
+static unsigned int interval_ms;
+
+/* An hour is as good as any longer time. */
+#define INTERVAL_MS_MAX 3600000u
+
+/* Removes both variables. Return: ms, 0 without a watchdog for this process. */
+static unsigned int take_watchdog(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	const bool is_ours = !pid || strtol(pid, NULL, 10) == getpid();
+	unsigned long long ms;
+
+	ms = usec && is_ours ? strtoull(usec, NULL, 10) / 1000 / 2 : 0;
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+	return ms < INTERVAL_MS_MAX ? ms : INTERVAL_MS_MAX;
+}
 
 void notify_init(void)
 {
@@ -31,6 +49,7 @@ void notify_init(void)
 	size_t size = path ? strlen(path) : 0;
 
 	listener_size = 0;
+	interval_ms = take_watchdog();
 	if (!size)
 		return;
 	if ((*path != '/' && *path != '@') || size >= sizeof(listener.sun_path)) {
@@ -80,4 +99,14 @@ void notify_reloading(void)
 void notify_stopping(void)
 {
 	send_text("STOPPING=1\n");
+}
+
+unsigned int notify_interval_ms(void)
+{
+	return listener_size ? interval_ms : 0;
+}
+
+void notify_alive(void)
+{
+	send_text("WATCHDOG=1\n");
 }

@@ -8,10 +8,16 @@
  * datagrams of NAME=VALUE lines to the socket in the variable NOTIFY_SOCKET.
  */
 
-/* Removes NOTIFY_SOCKET from the environment, so that no child sends notifications. */
+/* Removes NOTIFY_SOCKET and WATCHDOG_USEC from the environment, so that no child sends
+ * notifications. */
 void notify_init(void);
 
 /* vgpud serves, or serves again after notify_reloading(). */
 void notify_ready(void);
 void notify_reloading(void);
 void notify_stopping(void);
+
+/* Time in ms within which notify_alive() has to be called again, twice as often as the
+ * service manager demands; 0: it does not. */
+unsigned int notify_interval_ms(void);
+void notify_alive(void);

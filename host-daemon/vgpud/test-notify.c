@@ -76,6 +76,37 @@ TEST(an_abstract_socket_is_notified_of_each_step)
 	expect_all(name);
 }
 
+TEST(a_watchdog_hears_of_vgpud_twice_in_its_time)
+{
+	static const struct {
+		const char *usec, *pid;
+		unsigned int interval_ms;
+	} cases[] = { { "3000000", NULL, 1500 }, { "1000", NULL, 0 }, { "x", NULL, 0 },
+		{ NULL, NULL, 0 }, { "3000000", "1", 0 },
+		{ "18446744073709551615", NULL, 3600000 } };
+	char path[108];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/notify", test_tmpdir());
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (cases[i].usec)
+			setenv("WATCHDOG_USEC", cases[i].usec, 1);
+		if (cases[i].pid)
+			setenv("WATCHDOG_PID", cases[i].pid, 1);
+		fd = listen_at(path);
+		check_eq(notify_interval_ms(), cases[i].interval_ms);
+		check(!getenv("WATCHDOG_USEC") && !getenv("WATCHDOG_PID"));
+		notify_alive();
+		expect(fd, "WATCHDOG=1\n");
+		close(fd);
+		unlink(path);
+	}
+	setenv("WATCHDOG_USEC", "3000000", 1);
+	unsetenv("NOTIFY_SOCKET");
+	notify_init();
+	check_eq(notify_interval_ms(), 0);
+}
+
 TEST(without_a_socket_nothing_is_sent_and_nothing_is_said)
 {
 	int log = memfd_create("log", MFD_CLOEXEC);

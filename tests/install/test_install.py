@@ -33,6 +33,7 @@ EXPECTED = {
     "vgpu-smi": "bin",
     "vgpu-softgpu-info": "bin",
     "vgpud": "sbin",
+    "vgpud.service": "lib/systemd/system",
     "libcuda.map": "share/vgpu",
     "libcuda-symbols.json": "share/vgpu",
     "vgpu.conf": "share/doc/vgpu/ld.so.conf.d",
