@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "grammar-groups.h"
+#include "grammar-device.h"
 #include "grammar.h"
 #include "ptx/module.h"
 
@@ -26,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Closed, slots, results, texels, closed. */
 #define N_PAGES 5u
 #define HOST_SIZE 256u
+#define OWN_TEXELS 1024u /* in the page of texels */
 #define SLOTS_SIZE (GRAMMAR_THREADS * GRAMMAR_SLOT)
 
 #define need(_condition)                                                                 \
@@ -43,6 +44,7 @@ static struct {
 	uint8_t pages[N_PAGES];
 	uint8_t *memory; /* after the first page */
 	uint8_t *host;	 /* of this process, and no kernel's */
+	uint32_t *own_texels;
 	struct grammar_places places;
 	struct softgpu_scratch *scratch;
 	struct softgpu_texture objects[TEXTURE_CHUNK];
@@ -61,22 +63,26 @@ static void make_objects(uint32_t *texels)
 {
 	for (unsigned int i = 0; i < GRAMMAR_TEXELS; i++)
 		texels[i] = group_texel(i);
-	for (unsigned int i = 1; i <= 2; i++)
+	for (unsigned int i = 1; i <= 3; i++) {
+		uint32_t n = i == 3 ? GRAMMAR_THREADS : GRAMMAR_TEXELS;
+		uint32_t *first = i == 3 ? device.own_texels : texels;
+
 		device.objects[i] = (struct softgpu_texture){
 			.number = UINT64_C(1) << TEXTURE_INDEX_BITS | i |
-				  (i == 2 ? TEXTURE_SURFACE_BIT : 0),
+				  (i > 1 ? TEXTURE_SURFACE_BIT : 0),
 			.n_levels = 1,
-			.levels[0] = { (uintptr_t)texels, GRAMMAR_TEXELS * 4,
-				GRAMMAR_TEXELS * 4, GRAMMAR_TEXELS, 1, 1 },
+			.levels[0] = { (uintptr_t)first, n * 4, n * 4, n, 1, 1 },
 			.format = TEXEL_U32,
 			.n_channels = 1,
 			.n_dimensions = 1,
 			.is_linear_memory = i == 1,
 			.reads_integers = true,
 		};
+	}
 	device.textures.chunks[0] = device.objects;
 	device.places.texture = device.objects[1].number;
 	device.places.surface = device.objects[2].number;
+	device.places.own_texels = device.objects[3].number;
 }
 
 static void begin(void)
@@ -111,6 +117,8 @@ static void begin(void)
 			SOFTGPU_GENERIC_SHARED + SOFTGPU_GENERIC_RANGE,
 		},
 	};
+	device.own_texels =
+		(uint32_t *)(device.memory + 2 * SOFTGPU_PAGE_SIZE + OWN_TEXELS);
 	make_objects((uint32_t *)(device.memory + 2 * SOFTGPU_PAGE_SIZE));
 }
 
@@ -135,6 +143,7 @@ static void check_thread(const struct grammar_thread *thread, uint32_t tid)
 
 	need(!memcmp(slot, thread->slots[GRAMMAR_GLOBAL], GRAMMAR_SLOT));
 	need(!memcmp(result, thread->registers, sizeof(thread->registers)));
+	need(device.own_texels[tid] == thread->texel);
 }
 
 static void find(void *data, const struct softgpu_fault *finding)
@@ -147,6 +156,41 @@ static const struct softgpu_checks checks = {
 	.report = find,
 };
 
+/* The parameter buffer of a thread is its slot; a launch changes its first word. */
+static int serve(const struct softgpu_launch *launch, struct softgpu_request *request)
+{
+	static const uint32_t ones[3] = { 1, 1, 1 };
+	uint8_t *slot = device.memory + request->thread * GRAMMAR_SLOT;
+	uint64_t word;
+
+	need(!request->block && request->thread < GRAMMAR_THREADS);
+	switch (request->service) {
+	case SERVICE_STREAM_CREATE:
+		if ((uint32_t)request->words[1] > 1)
+			return SERVICE_INVALID_VALUE;
+		word = device_stream(request->thread);
+		memcpy(request->out, &word, sizeof(word));
+		request->out_size = sizeof(word);
+		return SERVICE_OK;
+	case SERVICE_GET_BUFFER_V2:
+		need(!memcmp(&request->words[1], ones, sizeof(ones)));
+		need(!memcmp(&request->words[3], ones, sizeof(ones)));
+		need(!(uint32_t)request->words[5]);
+		request->address = (uintptr_t)slot;
+		return SERVICE_OK;
+	default:
+		need(request->service == SERVICE_LAUNCH_V2);
+		need(request->words[0] == (uintptr_t)slot);
+		memcpy(&word, slot, sizeof(word));
+		word = device_launched(word, request->words[1]);
+		if (!device_result(request->words[1]))
+			memcpy(slot, &word, sizeof(word));
+		return device_result(request->words[1]);
+	}
+}
+
+static const struct softgpu_hooks hooks = { .serve = serve };
+
 static int run(struct softgpu_program *program, bool is_watched)
 {
 	struct softgpu_launch launch = {
@@ -156,6 +200,7 @@ static int run(struct softgpu_program *program, bool is_watched)
 		.space = &device.space,
 		.checks = is_watched ? &checks : NULL,
 		.textures = &device.textures,
+		.hooks = &hooks,
 		.n_sms = 1,
 		.stack_size = 1024,
 	};
@@ -186,6 +231,7 @@ static void run_text(const struct grammar *grammar, size_t size, bool is_watched
 
 	memset(device.memory, 0, SLOTS_SIZE);
 	memset(device.memory + SOFTGPU_PAGE_SIZE, 0, SLOTS_SIZE);
+	memset(device.own_texels, 0, GRAMMAR_THREADS * sizeof(uint32_t));
 	memset(device.host, 0xa5, HOST_SIZE);
 	need(!ptx_module_new(&module, text, size, 121, &error));
 	need(!softgpu_program_new(&program, module, &message));

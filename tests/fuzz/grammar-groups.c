@@ -51,6 +51,20 @@ static const char *const matrices[] = {
 
 #define MATRIX_LOAD 2u /* from here on the operand is an address */
 
+/* Operations from here on are products that were added later. */
+#define LATER_PRODUCTS 192u
+
+static bool is_later_product(const struct grammar_statement *s)
+{
+	return s->operation >= LATER_PRODUCTS;
+}
+
+/* Of fragments in memory; the other one has its operands in registers. */
+static bool is_memory_product(const struct grammar_statement *s)
+{
+	return is_later_product(s) && s->operation % 2;
+}
+
 static bool is_surface(const struct grammar_statement *s)
 {
 	return s->operation % CHOICES >= 2;
@@ -87,12 +101,52 @@ static int write_copy(const struct grammar_statement *s,
 		s->is_outside ? 0 : (unsigned int)s->value & 48, s->size);
 }
 
+/* Rows of A and columns of B are in the first slots of the warp, the sums in the others.
+ */
+static int write_memory_product(const struct grammar_statement *s, char *text)
+{
+	const unsigned int a = (unsigned int)s->value & 48;
+	const char *base = "mov.u32 %r2, %laneid;\nmul.wide.u32 %d14, %r2, 64;\n"
+			   "sub.u64 %d14, %d10, %d14;\n";
+	char outside[64];
+
+	snprintf(outside, sizeof(outside), "mov.u64 %%d14, %u;\n",
+		(GRAMMAR_SHARED + 15) / 16 * 16);
+	return snprintf(text, GROUP_TEXT,
+		"bar.warp.sync -1;\n%smov.u32 %%r4, %u;\n"
+		"wmma.load.a.sync.aligned.row.m16n16k16.shared.u8 {%%r0, %%r1}, "
+		"[%%d14+%u], 64;\n"
+		"wmma.load.b.sync.aligned.col.m16n16k16.shared.u8 {%%r2, %%r3}, "
+		"[%%d14+%u], 64;\n"
+		"wmma.mma.sync.aligned.row.col.m16n16k16.s32.u8.u8.s32 {%%r8, %%r9, "
+		"%%r10, %%r11, %%r12, %%r13, %%r14, %%r15}, {%%r0, %%r1}, {%%r2, %%r3}, "
+		"{%%r4, %%r4, %%r4, %%r4, %%r4, %%r4, %%r4, %%r4};\n"
+		"wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%%d14+1024], {%%r8, "
+		"%%r9, %%r10, %%r11, %%r12, %%r13, %%r14, %%r15}, 16;\n"
+		"bar.warp.sync -1;\n",
+		s->is_outside ? outside : base, s->b, a, (a + 16) % 64);
+}
+
+static int write_register_product(const struct grammar_statement *s, char *text)
+{
+	return snprintf(text, GROUP_TEXT,
+		"cvt.u32.u64 %%r2, %%d%u;\ncvt.u32.u64 %%r3, %%d%u;\n"
+		"mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%%r8, %%r9, %%r10, "
+		"%%r11}, {%%r2, %%r3}, {%%r2}, {%%r2, %%r3, %%r2, %%r3};\n"
+		"sub.u32 %%r8, %%r8, %%r10;\nsub.u32 %%r9, %%r9, %%r11;\n"
+		"mov.b64 %%d%u, {%%r8, %%r9};\n",
+		s->a, s->b, s->d);
+}
+
 /* Each lane has a row in its own slot, of which the first eight count: they are others'
  * slots, so that accesses before and after are in order. */
 static int write_matrix(const struct grammar_statement *s, char *text)
 {
 	const unsigned int o = s->operation % CHOICES;
 
+	if (is_later_product(s))
+		return is_memory_product(s) ? write_memory_product(s, text)
+					    : write_register_product(s, text);
 	if (o < MATRIX_LOAD)
 		return snprintf(text, GROUP_TEXT,
 			"cvt.u32.u64 %%r2, %%d%u;\ncvt.u32.u64 %%r3, %%d%u;\n%s"
@@ -329,16 +383,74 @@ static void run_product(const struct grammar_statement *s, struct grammar_thread
 	}
 }
 
+/* 16 by 16 by 16, of bytes; the sums are rows of words. */
+static void run_memory_product(
+	const struct grammar_statement *s, struct grammar_thread *threads)
+{
+	const unsigned int a = (unsigned int)s->value & 48, b = (a + 16) % 64;
+	uint32_t sums[16][16];
+
+	for (unsigned int row = 0; row < 16; row++)
+		for (unsigned int column = 0; column < 16; column++) {
+			const uint8_t *x = threads[row].slots[GRAMMAR_IN_SHARED] + a;
+			const uint8_t *y = threads[column].slots[GRAMMAR_IN_SHARED] + b;
+
+			sums[row][column] = s->b;
+			for (unsigned int k = 0; k < 16; k++)
+				sums[row][column] += (uint32_t)x[k] * y[k];
+		}
+	for (unsigned int row = 0; row < 16; row++)
+		memcpy(threads[16 + row].slots[GRAMMAR_IN_SHARED], sums[row],
+			sizeof(sums[row]));
+}
+
+/* 16 by 16 by 8: the lower rows of A are in the second register. */
+static void run_register_product(
+	const struct grammar_statement *s, struct grammar_thread *threads)
+{
+	uint32_t regs[2][GRAMMAR_WARP], sums[2][2];
+
+	for (unsigned int lane = 0; lane < GRAMMAR_WARP; lane++) {
+		regs[0][lane] = (uint32_t)threads[lane].registers[s->a];
+		regs[1][lane] = (uint32_t)threads[lane].registers[s->b];
+	}
+	for (unsigned int lane = 0; lane < GRAMMAR_WARP; lane++) {
+		for (unsigned int n = 0; n < 4; n++) {
+			const unsigned int half = n / 2, column = lane % 4 * 2 + n % 2;
+			uint32_t sum = regs[n % 2][lane];
+
+			for (unsigned int k = 0; k < 16; k++)
+				sum += (uint32_t)((int8_t)byte_of(
+							  regs[half]
+							      [lane / 4 * 4 + k / 4],
+							  k % 4) *
+						  (int8_t)byte_of(
+							  regs[0][column * 4 + k / 4],
+							  k % 4));
+			sums[half][n % 2] = sum;
+		}
+		threads[lane].registers[s->d] = (uint64_t)(sums[0][1] - sums[1][1])
+							<< 32 |
+						(uint32_t)(sums[0][0] - sums[1][0]);
+	}
+}
+
 void group_run_warp(const struct grammar_statement *s, struct grammar_thread *threads)
 {
 	const unsigned int o = s->operation % CHOICES;
+	const bool has_address =
+		is_later_product(s) ? is_memory_product(s) : o >= MATRIX_LOAD;
 
-	if (o >= MATRIX_LOAD && s->is_outside) {
+	if (has_address && s->is_outside) {
 		for (unsigned int lane = 0; lane < GRAMMAR_WARP; lane++)
 			threads[lane].faults = true;
 		return;
 	}
-	if (o >= MATRIX_LOAD)
+	if (is_memory_product(s))
+		run_memory_product(s, threads);
+	else if (is_later_product(s))
+		run_register_product(s, threads);
+	else if (o >= MATRIX_LOAD)
 		run_load(s, threads);
 	else if (o)
 		run_product(s, threads);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grammar-groups.h"
+#include "grammar-device.h"
 #include "grammar.h"
 
 /* Registers 8 and up: the slots of the spaces, a place outside, the results. */
@@ -21,8 +21,9 @@ static const char *const operations[] = { "add", "sub", "mul.lo", "and", "or", "
 	"min", "max", "shl", "shr" };
 #define OPERATIONS (sizeof(operations) / sizeof(*operations))
 
-/* From this first byte on a statement is of the newer groups. */
+/* From these first bytes on a statement is of the newer groups. */
 #define NEWER_KINDS 160u
+#define NEWEST_KINDS 208u
 
 static const char *const comparisons[] = { "lt", "ge", "eq", "ne" };
 
@@ -65,10 +66,13 @@ static void read_statement(struct grammar_statement *s, struct reader *reader)
 {
 	uint8_t kind = reader_u8(reader);
 
-	/* So that inputs from before there were newer ones mean the same. */
-	s->kind = kind < NEWER_KINDS
-			  ? kind % _GRAMMAR_OLD_N
-			  : _GRAMMAR_OLD_N + kind % (_GRAMMAR_KIND_N - _GRAMMAR_OLD_N);
+	/* So that most inputs from before there were newer ones mean the same. */
+	if (kind < NEWER_KINDS)
+		s->kind = kind % _GRAMMAR_OLD_N;
+	else if (kind < NEWEST_KINDS)
+		s->kind = _GRAMMAR_OLD_N + kind % (_GRAMMAR_NEWER_N - _GRAMMAR_OLD_N);
+	else
+		s->kind = _GRAMMAR_NEWER_N + kind % (_GRAMMAR_KIND_N - _GRAMMAR_NEWER_N);
 	s->operation = reader_u8(reader);
 	s->d = reader_below(reader, GRAMMAR_REGISTERS);
 	s->a = reader_below(reader, GRAMMAR_REGISTERS);
@@ -93,6 +97,9 @@ static void read_statement(struct grammar_statement *s, struct reader *reader)
 	case GRAMMAR_TEXTURE:
 	case GRAMMAR_COPY:
 	case GRAMMAR_MATRIX:
+	case GRAMMAR_BULK:
+	case GRAMMAR_SURFACE:
+	case GRAMMAR_SERVICE:
 		s->value = reader_u8(reader);
 		s->size = 4u << s->operation % 3;
 		s->is_outside = s->value >= 240;
@@ -340,6 +347,12 @@ static void add_statement(struct text *text, const struct grammar_statement *s,
 	case GRAMMAR_ATOMIC:
 		add_atomic(text, s);
 		return;
+	case GRAMMAR_BULK:
+	case GRAMMAR_SURFACE:
+	case GRAMMAR_SERVICE:
+		device_write(s, places, group);
+		add(text, "%s", group);
+		return;
 	default:
 		group_write(s, places, group);
 		add(text, "%s", group);
@@ -372,11 +385,11 @@ static void add_ends(struct text *text, const struct grammar *grammar, unsigned 
 static void add_begin(struct text *text, const struct grammar_places *places)
 {
 	add(text,
-		".version 8.8\n.target sm_121a\n.address_size 64\n"
+		".version 8.8\n.target sm_121a\n.address_size 64\n" DEVICE_DECLARATIONS
 		".func (.param .b64 r) f(.param .b64 x)\n{\n.reg .b64 %%d<2>;\n"
 		"ld.param.b64 %%d1, [x];\nmul.lo.u64 %%d1, %%d1, 3;\n"
 		"add.u64 %%d1, %%d1, 1;\nst.param.b64 [r], %%d1;\nret;\n}\n"
-		".entry k()\n{\n.reg .pred %%p<2>;\n.reg .b32 %%r<8>;\n.reg .b16 "
+		".entry k()\n{\n.reg .pred %%p<2>;\n.reg .b32 %%r<24>;\n.reg .b16 "
 		"%%h<2>;\n"
 		".reg .b64 %%d<16>;\n.reg .b128 %%q<3>;\n.shared .align 16 .b8 "
 		"room[%u];\n"
@@ -553,6 +566,8 @@ static void run_thread(
 			return;
 		if (s->kind == GRAMMAR_LOOP || s->kind == GRAMMAR_SKIP)
 			run_branch(s, at, thread);
+		else if (s->kind >= _GRAMMAR_NEWER_N)
+			device_run(s, thread);
 		else if (s->kind >= _GRAMMAR_OLD_N)
 			group_run(s, thread);
 		else if (s->kind >= GRAMMAR_LOAD)
@@ -587,9 +602,11 @@ void grammar_run(
 	const struct grammar *grammar, struct grammar_thread threads[GRAMMAR_THREADS])
 {
 	memset(threads, 0, GRAMMAR_THREADS * sizeof(*threads));
-	for (unsigned int tid = 0; tid < GRAMMAR_THREADS; tid++)
+	for (unsigned int tid = 0; tid < GRAMMAR_THREADS; tid++) {
+		threads[tid].number = tid;
 		for (unsigned int i = 0; i < GRAMMAR_REGISTERS; i++)
 			threads[tid].registers[i] = i * FIRST_VALUE + tid;
+	}
 	for (unsigned int i = 0; i < GRAMMAR_THREADS; i += GRAMMAR_WARP)
 		if (!run_warp(grammar, &threads[i]))
 			return;

@@ -6,9 +6,10 @@
  *
  * A kernel is a list of statements on eight registers of 64 bits: arithmetic, forward
  * branches that diverge by thread, loops, calls, accesses to memory, and the newer groups
- * of grammar-groups.h. An access is to the thread's own GRAMMAR_SLOT bytes of a space, or
- * to unallocated memory: so each thread's values, and whether it ends by a fault, follow
- * from the list alone, of matrices together with those of its warp.
+ * of grammar-groups.h and grammar-device.h. An access is to the thread's own GRAMMAR_SLOT
+ * bytes of a space, or to unallocated memory: so each thread's values, and whether it
+ * ends by a fault, follow from the list alone, of matrices together with those of its
+ * warp.
  */
 
 #include <stdbool.h>
@@ -44,6 +45,10 @@ enum grammar_kind {
 	GRAMMAR_TEXTURE,
 	GRAMMAR_COPY, /* cp.async, from the global slot to the shared one */
 	GRAMMAR_MATRIX,
+	_GRAMMAR_NEWER_N,
+	GRAMMAR_BULK = _GRAMMAR_NEWER_N, /* grammar-device.h has these */
+	GRAMMAR_SURFACE,
+	GRAMMAR_SERVICE,
 	_GRAMMAR_KIND_N,
 };
 
@@ -80,11 +85,15 @@ struct grammar_places {
 	uint64_t results; /* where each thread puts its registers in the end */
 	uint64_t outside[8];
 	uint64_t texture, surface; /* numbers of objects */
+	uint64_t own_texels;	   /* that of a surface with one for each thread */
 };
 
 struct grammar_thread {
 	uint64_t registers[GRAMMAR_REGISTERS];
 	uint8_t slots[_GRAMMAR_SPACE_N][GRAMMAR_SLOT];
+	uint32_t number;
+	uint32_t texel;
+	uint32_t last_error; /* of the device runtime */
 	bool faults;
 };
 
