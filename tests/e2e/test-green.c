@@ -84,6 +84,14 @@ static CUstream stream_of(CUgreenCtx green)
 	return stream;
 }
 
+/* Fills a word, and waits: a fill is asynchronous, and streams that do not block, as well
+ * as those of other green contexts, do not wait for it. */
+static void set(CUdeviceptr word, unsigned int value)
+{
+	check_ok(cuMemsetD32(word, value, 1));
+	check_ok(cuStreamSynchronize(NULL));
+}
+
 /* Adds the multiprocessors that blocks of a kernel in the stream see. */
 static void look(CUstream stream, bool seen[SMS_MAX])
 {
@@ -97,6 +105,7 @@ static void look(CUstream stream, bool seen[SMS_MAX])
 	check_ok(cuModuleGetFunction(&where, module, "where"));
 	check_ok(cuMemAlloc(&out, sizeof(sms)));
 	check_ok(cuMemsetD8(out, 0xff, sizeof(sms)));
+	check_ok(cuStreamSynchronize(NULL));
 	check_ok(cuLaunchKernel(
 		where, N_BLOCKS, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
 	check_ok(cuStreamSynchronize(stream));
@@ -333,7 +342,7 @@ TEST(a_green_context_has_a_default_stream_and_the_memory_of_the_primary_one)
 	green = green_of(&parts.groups[0], 1);
 	context = context_of(green);
 	check_ok(cuMemAlloc(&outer, 4));
-	check_ok(cuMemsetD32(outer, 5, 1));
+	set(outer, 5);
 	check_ok(cuCtxSetCurrent(context));
 	check_ok(cuCtxGetCurrent(&current));
 	check(current == context);
@@ -379,6 +388,7 @@ TEST(limits_follow_the_multiprocessors_of_the_current_context)
 	CUstream stream;
 
 	check_ok(cuMemAlloc(&x, 4));
+	set(x, 1);
 	parameters[0] = &x;
 	parameters[1] = &rounds;
 	green = green_of(&parts.groups[0], 1);
@@ -424,8 +434,9 @@ TEST(events_cover_the_streams_of_a_green_context)
 	check_ok(cuMemAlloc(&x, 4));
 	check_ok(cuMemAlloc(&copy, 4));
 	check_ok(cuMemAlloc(&flag, 4));
-	check_ok(cuMemsetD32(x, 3, 1));
-	check_ok(cuMemsetD32(flag, 0, 1));
+	set(x, 3);
+	set(copy, 1);
+	set(flag, 0);
 	check_ok(cuEventCreate(&done, CU_EVENT_DISABLE_TIMING));
 	check_ok(cuEventCreate(&go, CU_EVENT_DISABLE_TIMING));
 
@@ -442,7 +453,7 @@ TEST(events_cover_the_streams_of_a_green_context)
 	check_eq(device_word(x), stepped(3, 20));
 
 	/* All its streams wait, also one that is yet to come. */
-	check_ok(cuMemsetD32(flag, 0, 1));
+	set(flag, 0);
 	check_ok(cuStreamWaitValue32(other, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
 	check_ok(cuMemsetD32Async(x, 9, 1, other));
 	check_ok(cuEventRecord(go, other));
@@ -477,7 +488,7 @@ TEST(the_streams_of_a_destroyed_green_context_are_gone)
 	CUdeviceptr x;
 
 	check_ok(cuMemAlloc(&x, 4));
-	check_ok(cuMemsetD32(x, 1, 1));
+	set(x, 1);
 	check_ok(launch_step(step, x, 50000, stream));
 	check_ok(cuCtxSetCurrent(context));
 	check_ok(cuGreenCtxDestroy(green));
