@@ -434,6 +434,7 @@ static void send_assign(struct channel *channel)
 			.quota_slot = record->quota_slot,
 			.guest_pid = record->pid,
 			.guest_api_version = record->api_version,
+			.launch_timeout = vm->config->softgpu_launch_timeout,
 		},
 	};
 	int fds[CONTROL_FDS_MAX];

@@ -69,7 +69,7 @@
 #include "vgpu/handle.h"
 
 /* Changes with anything in this file that the other side would misread. */
-#define CONTROL_VERSION 4
+#define CONTROL_VERSION 5
 
 #define CONTROL_STOP_MS 1000
 #define CONTROL_VM_NAME_MAX 64 /* including the NUL */
@@ -145,6 +145,8 @@ struct control_assign {
 	uint32_t quota_slot;   /* its slot in the page, from 1 */
 	uint32_t guest_pid;
 	uint32_t guest_api_version;
+	uint32_t launch_timeout; /* seconds that a launch has on softgpu; 0: no limit */
+	uint32_t reserved;
 	char guest_comm[16]; /* printable, for the log */
 };
 

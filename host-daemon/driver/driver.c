@@ -69,6 +69,7 @@ int driver_open(struct driver *driver, const char *path,
 	*(void **)&driver->configure = dlsym(library, "softgpu_configure");
 	*(void **)&driver->set_window = dlsym(library, "softgpu_set_window");
 	*(void **)&driver->export = dlsym(library, "softgpu_export");
+	*(void **)&driver->limit_launches = dlsym(library, "softgpu_limit_launches");
 	if (driver->configure && driver->configure(softgpu))
 		vgpu_log_warning(
 			"the driver library %s refuses the identity configured", path);

@@ -26,6 +26,7 @@ struct driver {
 		uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size);
 	/* softgpu's alone. */
 	int (*export)(uint64_t address, uint64_t *basep, uint64_t *sizep, int *fdp);
+	void (*limit_launches)(uint32_t ms);
 };
 
 enum {

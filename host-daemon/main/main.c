@@ -89,6 +89,8 @@ static const char help[] =
 	"                         many at once\n"
 	"  log-lines = 200        lines that its guests may cause at once; 5 more in\n"
 	"                         each second\n"
+	"  softgpu-launch-timeout = 0   time limit in seconds of all kernels that one\n"
+	"                         launch starts, 0: none\n"
 	"\n"
 	"SIGTERM and SIGINT end running sessions and then vgpud. SIGHUP reloads the\n"
 	"configuration, SIGUSR2 replaces the broker by the program on the disk; running\n"

@@ -5,7 +5,7 @@
  * libvgpu-softgpu.so: a CUDA driver that runs PTX on the CPU
  *
  * The library exports the calls of libcuda that it implements under their usual names,
- * and the two functions below for a program that wants more control than the environment
+ * and the functions below for a program that wants more control than the environment
  * gives. A program that does not use them may simply link it in place of libcuda; then
  * these variables are read at cuInit:
  *
@@ -15,6 +15,7 @@
  *	VGPU_SOFTGPU_NAME	what cuDeviceGetName() says
  *	VGPU_SOFTGPU_DEVICES	how many devices there are, 1 unless given, at most 8
  *	VGPU_SOFTGPU_TIMEOUT	milliseconds a kernel may run; 0: for ever
+ *	VGPU_SOFTGPU_LAUNCH_TIMEOUT	the same for all kernels that one launch starts
  *	VGPU_SOFTGPU_SCHEDULE	long or fair: how long a warp runs before the next
  *	VGPU_SOFTGPU_CHECK	what kernels are watched for: a list of memory, race,
  *				uninitialised and fatal, with commas (docs/softgpu.md);
@@ -85,6 +86,16 @@ struct softgpu_config {
  * Return: 0, -EINVAL for a value that is out of range, -EBUSY after cuInit.
  */
 int softgpu_configure(const struct softgpu_config *config);
+
+/**
+ * softgpu_limit_launches() - limit the time of a launch, with all that it starts
+ * @ms:		milliseconds in which a thread works on any of its kernels; 0: for ever
+ *
+ * A launch of a kernel starts that, and what kernels launch; one of a graph all kernels
+ * of the graph. Beyond the limit the context fails with CUDA_ERROR_LAUNCH_TIMEOUT. At any
+ * time, for launches that have not begun.
+ */
+void softgpu_limit_launches(uint32_t ms);
 
 /**
  * softgpu_set_window() - set the place of memory, before the first context is made

@@ -219,7 +219,7 @@ static int parse_count(struct parser *parser, void *field, const char *value)
 }
 
 /* A day at most; 0 means no limit. */
-static int parse_kernel_timeout(struct parser *parser, void *field, const char *value)
+static int parse_timeout(struct parser *parser, void *field, const char *value)
 {
 	return parse_number(parser, field, value, 0, 86400);
 }
@@ -406,7 +406,7 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("softgpu-cc", softgpu_cc, parse_cc),
 	VGPUD_KEY("softgpu-memory", softgpu_memory, parse_bytes),
 	VGPUD_KEY("softgpu-threads", softgpu_threads, parse_count),
-	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_kernel_timeout),
+	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_timeout),
 	VGPUD_KEY("softgpu-devices", softgpu_devices, parse_devices),
 	VGPUD_KEY("softgpu-schedule", softgpu_schedule, parse_schedule),
 	VGPUD_KEY("softgpu-check", softgpu_check, parse_check),
@@ -427,6 +427,7 @@ static const struct key vm_keys[] = {
 	VM_KEY("max-processes", max_processes, parse_count),
 	VM_KEY("process-rate", process_rate, parse_rate),
 	VM_KEY("log-lines", log_lines, parse_lines),
+	VM_KEY("softgpu-launch-timeout", softgpu_launch_timeout, parse_timeout),
 	VM_KEY("socket-mode", socket_mode, parse_mode),
 	VM_KEY("socket-group", socket_group, parse_group),
 	{ 0 },

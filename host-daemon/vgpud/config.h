@@ -50,7 +50,9 @@ struct config_vm {
 	unsigned int handles;	/* of each process */
 	unsigned int max_processes;
 	unsigned int process_rate; /* new processes per second */
-	unsigned int log_lines;	   /* burst of lines caused by its guests */
+	/* Seconds that a launch has, with all that it starts; 0: no limit. */
+	unsigned int softgpu_launch_timeout;
+	unsigned int log_lines; /* burst of lines caused by its guests */
 	mode_t socket_mode;
 	gid_t socket_group; /* (gid_t)-1: unchanged */
 };

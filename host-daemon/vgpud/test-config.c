@@ -26,6 +26,7 @@ TEST(a_full_file_is_understood)
 		"\n"
 		"[vm one]\n"
 		"socket = /run/one\nsize = 1G\ndevice-memory = 512M\nmax-processes = 3\n"
+		"softgpu-launch-timeout = 30\n"
 		"socket-mode = 0600\nsocket-group = 0\n"
 		"[vm two.x_y-z]\n"
 		"transport = socket\nsocket = /run/two\n"
@@ -56,6 +57,7 @@ TEST(a_full_file_is_understood)
 	check_eq(vm->size, 1u << 30);
 	check_eq(vm->device_memory, 512u << 20);
 	check_eq(vm->max_processes, 3);
+	check_eq(vm->softgpu_launch_timeout, 30);
 	check_eq(vm->socket_mode, 0600);
 	check_eq(vm->socket_group, 0);
 	check_eq(vm->memory_owner, (uid_t)-1);
@@ -210,6 +212,8 @@ static const struct {
 		"f:2: \"1001\" is not a number from 1 to 1000" },
 	{ "[vm a]\nlog-lines = none\n",
 		"f:2: \"none\" is not a number from 1 to 100000" },
+	{ "[vm a]\nsoftgpu-launch-timeout = 86401\n",
+		"f:2: \"86401\" is not a number from 0 to 86400" },
 	{ "[vm a]\nsocket-mode =\n", "f:2: \"\" is not an octal mode like 0660" },
 	{ "[vm a]\nsocket-group =\n", "f:2: there is no group \"\"" },
 	/* All errors are reported; possible consequences of one are not. */
@@ -285,7 +289,7 @@ TEST(every_key_has_a_mistake_that_is_tested)
 		"softgpu-schedule", "softgpu-check", "transport", "socket", "socket-mode",
 		"socket-group", "memory", "size", "device-memory", "image-memory",
 		"image-store", "host-memory", "handles", "max-processes", "process-rate",
-		"log-lines" };
+		"log-lines", "softgpu-launch-timeout" };
 	char pattern[64];
 	size_t i, j;
 

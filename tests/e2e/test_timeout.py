@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Endless kernels: with softgpu-kernel-timeout their processes get 702, otherwise they run
-until their processes exit; another process works in both cases.
+"""Endless kernels: with softgpu-kernel-timeout, or softgpu-launch-timeout of their VM,
+their processes get 702, otherwise they run until their processes exit; another process
+works in all cases.
 
     test_timeout.py BUILD PROGRAM
 """
@@ -21,7 +22,13 @@ N_ENDLESS = min(os.cpu_count(), 16) // 2 + 1
 
 def main():
     build, program = sys.argv[1:]
-    with Host(build, extra="softgpu-kernel-timeout = 4") as host:
+    limited(build, program, extra="softgpu-kernel-timeout = 4")
+    limited(build, program, vm="softgpu-launch-timeout = 4")
+    end_process(build, program)
+
+
+def limited(build, program, **options):
+    with Host(build, **options) as host:
         environment = dict(os.environ, VGPU_SOCKET=str(host.socket))
         environment["LD_LIBRARY_PATH"] = os.path.join(build, "guest-shim")
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
@@ -35,7 +42,6 @@ def main():
         assert not any(each.wait(timeout=60) for each in endless)
         place = r"in spin, block \(0, 0, 0\), thread \(0, 0, 0\), line \d+"
         host.wait_for(rf"CUDA error 702: time is over .* {place}", count=len(endless))
-    end_process(build, program)
 
 
 def end_process(build, program):

@@ -4,11 +4,13 @@
  */
 
 #include "api.h"
+#include "softgpu.h"
 
 #define HANDLES_MAX 65536u
 #define PARAMETERS_SIZE (8u << 20)
 
 #define STREAM_TAIL "3"
+#define STREAM_ALONE "4"
 
 /* clang-format off */
 
@@ -136,6 +138,17 @@ static const char endless_ptx[] = DECLARATIONS ENTRY("k")
 	GET_BUFFER_V2
 	"st.u64 [%d9], %d1;\n"
 	LAUNCH_V2("%d9", STREAM_TAIL)
+	END;
+
+/* The same in a stream whose launches wait for nothing, two at a time. */
+static const char breeding_ptx[] = DECLARATIONS ENTRY("k")
+	"mov.u64 %d8, k;\n"
+	GET_BUFFER_V2
+	"st.u64 [%d9], %d1;\n"
+	LAUNCH_V2("%d9", STREAM_ALONE)
+	GET_BUFFER_V2
+	"st.u64 [%d9], %d1;\n"
+	LAUNCH_V2("%d9", STREAM_ALONE)
 	END;
 
 /* clang-format on */
@@ -281,6 +294,70 @@ TEST(kernels_that_launch_themselves_for_ever_end_with_their_context)
 		check_cu(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
 		check_ok(cuCtxDestroy(context));
 	}
+}
+
+/* Each of the kernels is short. */
+static void check_ends(const char *ptx)
+{
+	CUdeviceptr words;
+
+	setenv("VGPU_SOFTGPU_LAUNCH_TIMEOUT", "300", 1);
+	context_new();
+	words = device_memory(8);
+	check_cu(run(load(ptx, "k"), &words), CUDA_ERROR_LAUNCH_TIMEOUT);
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+}
+
+TEST(a_launch_ends_whose_kernels_launch_themselves_for_ever)
+{
+	check_ends(endless_ptx);
+}
+
+TEST(a_launch_ends_whose_kernels_breed)
+{
+	check_ends(breeding_ptx);
+}
+
+TEST(a_graph_ends_whose_kernels_launch_themselves_for_ever)
+{
+	CUDA_KERNEL_NODE_PARAMS node = {
+		.gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 1,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+	};
+	CUgraphNode nodes[2];
+	CUdeviceptr words;
+	void *params[] = { &words };
+	CUgraphExec exec;
+	CUgraph graph;
+
+	setenv("VGPU_SOFTGPU_LAUNCH_TIMEOUT", "300", 1);
+	context_new();
+	words = device_memory(8);
+	node.func = load(endless_ptx, "k");
+	node.kernelParams = params;
+	check_ok(cuGraphCreate(&graph, 0));
+	check_ok(cuGraphAddKernelNode(&nodes[0], graph, NULL, 0, &node));
+	check_ok(cuGraphAddKernelNode(&nodes[1], graph, nodes, 1, &node));
+	check_ok(cuGraphInstantiate(&exec, graph, 0));
+	check_ok(cuGraphLaunch(exec, NULL));
+	check_cu(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+}
+
+/* As a worker does it, when its VM is known. */
+TEST(the_time_of_a_launch_can_be_limited_later)
+{
+	CUdeviceptr words;
+
+	context_new();
+	words = device_memory(64);
+	softgpu_limit_launches(60000);
+	check_ok(run(load(once_ptx, "k"), &words));
+	softgpu_limit_launches(300);
+	check_cu(run(load(endless_ptx, "k"), &words), CUDA_ERROR_LAUNCH_TIMEOUT);
 }
 
 TEST(the_limit_of_pending_launches_can_be_set)

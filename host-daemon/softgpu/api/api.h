@@ -67,9 +67,10 @@ struct device {
 	uint64_t total_memory;
 	uint32_t n_threads;
 	uint32_t timeout_ms;
-	uint32_t schedule; /* enum softgpu_config_schedule; 0: not chosen yet */
-	bool has_check;	   /* the configuration says what is checked */
-	bool is_checked;   /* each access, to the byte */
+	uint32_t launch_ms; /* of all that a launch starts; 0: for ever */
+	uint32_t schedule;  /* enum softgpu_config_schedule; 0: not chosen yet */
+	bool has_check;	    /* the configuration says what is checked */
+	bool is_checked;    /* each access, to the byte */
 	struct softgpu_checks checks; /* constant */
 	CUuuid uuids[MEMORY_DEVICES_MAX];
 	struct softgpu_hooks hooks;

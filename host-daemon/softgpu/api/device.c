@@ -222,6 +222,7 @@ static void device_read_environment(void)
 	const char *threads = getenv("VGPU_SOFTGPU_THREADS");
 	const char *name = getenv("VGPU_SOFTGPU_NAME");
 	const char *timeout = getenv("VGPU_SOFTGPU_TIMEOUT");
+	const char *launch = getenv("VGPU_SOFTGPU_LAUNCH_TIMEOUT");
 	const char *devices = getenv("VGPU_SOFTGPU_DEVICES");
 	const char *schedule = getenv("VGPU_SOFTGPU_SCHEDULE");
 	const char *check = getenv("VGPU_SOFTGPU_CHECK");
@@ -253,6 +254,8 @@ static void device_read_environment(void)
 			check);
 	if (timeout && !device->timeout_ms)
 		device->timeout_ms = strtoul(timeout, NULL, 10);
+	if (launch && !device->launch_ms)
+		device->launch_ms = strtoul(launch, NULL, 10);
 }
 
 /* FNV-1a: the same identity gives the same uuid in every process and at every start. */
@@ -428,9 +431,22 @@ CUresult device_start(void)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
 		device->sched.timeout_ns = device->timeout_ms * UINT64_C(1000000);
+		device->sched.launch_ns = device->launch_ms * UINT64_C(1000000);
 		device->has_memory = true;
 	}
 	return CUDA_SUCCESS;
+}
+
+void softgpu_limit_launches(uint32_t ms)
+{
+	struct device *device = &softgpu_device;
+
+	pthread_mutex_lock(&device->lock);
+	device->launch_ms = ms;
+	/* Partner: sched_budget_begin(). */
+	__atomic_store_n(
+		&device->sched.launch_ns, ms * UINT64_C(1000000), __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&device->lock);
 }
 
 CUresult device_begin(void)

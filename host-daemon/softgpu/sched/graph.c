@@ -396,6 +396,7 @@ bool sched_graph_begin(struct sched_op *launch)
 		return false;
 	graph->launch = launch;
 	graph->n_live = 0;
+	sched_budget_begin(graph->sched, &launch->run.budget);
 	launch->stream->state = SCHED_STREAM_RUNNING;
 	for (uint32_t i = 0; i < graph->n_events; i++) {
 		struct sched_node *node = &graph->nodes[graph->events[i]];

@@ -10,10 +10,13 @@
  * unless the grid has launched others.
  */
 
+#include <stdio.h>
+
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 
 #include "sched/children.h"
+#include "sched/graph.h"
 #include "sched/sched.h"
 
 /* Return: whether there is a place where the blocks of the grid can meet. */
@@ -64,6 +67,27 @@ void sched_grid_want(struct sched *sched, const struct sched_grid *grid, uint32_
 	sched->n_wanted += grid->task.op->stream->is_confined ? sched->n_threads : n;
 }
 
+void sched_budget_begin(const struct sched *sched, struct sched_budget *budget)
+{
+	uint64_t limit = __atomic_load_n(&sched->launch_ns, __ATOMIC_RELAXED);
+
+	*budget = (struct sched_budget){ .is_limited = limit, .left_ns = limit };
+}
+
+/* Children have their parent's, which is not complete before them, and kernels of a graph
+ * that of its launch. */
+static struct sched_budget *find_budget(struct sched *sched, struct sched_op *op)
+{
+	const struct sched_stream *stream = op->stream;
+
+	if (stream->children)
+		return stream->children->parent->grid.budget;
+	if (stream->graph)
+		return &stream->graph->launch->run.budget;
+	sched_budget_begin(sched, &op->grid.own_budget);
+	return &op->grid.own_budget;
+}
+
 /* The priority is read once: a change of the stream's is for later launches. */
 static uint32_t level_of(const struct sched_op *op)
 {
@@ -85,6 +109,8 @@ void sched_grid_begin(struct sched *sched, struct sched_op *op)
 	grid->launch.stop = &op->stream->context->stop;
 	grid->launch.grid_id = sched->next_grid_id++;
 	grid->launch.deadline_ns = 0;
+	grid->deadline_ns = 0;
+	grid->budget = find_budget(sched, op);
 	grid->is_begun = false;
 	grid->children = NULL;
 	grid->workspace = 0;
@@ -166,15 +192,71 @@ void sched_grid_unlist(struct sched *sched, struct sched_op *op)
 	grid->is_listed = false;
 }
 
+/* The first thread begins to work on the grid. Return: when the time is over, 0: never.
+ */
+static uint64_t budget_enter(struct sched_budget *budget, uint64_t now)
+{
+	if (!budget->is_limited)
+		return 0;
+	if (!budget->n_working++)
+		budget->since_ns = now;
+	return budget->since_ns + budget->left_ns;
+}
+
+/* The last one has left it. */
+static void budget_leave(struct sched_budget *budget, uint64_t now)
+{
+	uint64_t spent;
+
+	if (!budget->is_limited || --budget->n_working)
+		return;
+	spent = now - budget->since_ns;
+	budget->left_ns = spent < budget->left_ns ? budget->left_ns - spent : 0;
+}
+
 /* The time limit counts from the first block, not from the place among the tasks, and
  * only while a thread is at work. */
 static void grid_wind_up(struct sched *sched, struct sched_grid *grid)
 {
-	if (!grid->is_begun && sched->timeout_ns)
-		grid->launch.deadline_ns = sched_now_ns() + sched->timeout_ns;
-	else if (grid->launch.deadline_ns && !grid->n_threads)
-		grid->launch.deadline_ns += sched_now_ns() - grid->idle_since_ns;
+	bool is_begun = grid->is_begun;
+	uint64_t now, end;
+
 	grid->is_begun = true;
+	if (grid->n_threads || !(sched->timeout_ns || grid->budget->is_limited))
+		return;
+	now = sched_now_ns();
+	if (!is_begun && sched->timeout_ns)
+		grid->deadline_ns = now + sched->timeout_ns;
+	else if (grid->deadline_ns)
+		grid->deadline_ns += now - grid->idle_since_ns;
+	end = budget_enter(grid->budget, now);
+	grid->launch.deadline_ns = end && (!grid->deadline_ns || end < grid->deadline_ns)
+					   ? end
+					   : grid->deadline_ns;
+}
+
+static void grid_wind_down(struct sched_grid *grid)
+{
+	uint64_t now;
+
+	if (!grid->launch.deadline_ns)
+		return;
+	now = sched_now_ns();
+	grid->idle_since_ns = now;
+	budget_leave(grid->budget, now);
+}
+
+bool sched_grid_is_late(const struct sched_grid *grid, struct softgpu_fault *faultp)
+{
+	const struct softgpu_launch *launch = &grid->launch;
+
+	if (!launch->deadline_ns || sched_now_ns() < launch->deadline_ns)
+		return false;
+	*faultp = (struct softgpu_fault){ .code = SOFTGPU_ERROR_LAUNCH_TIMEOUT,
+		.kernel = softgpu_kernel_info(launch->kernel)->name };
+	snprintf(faultp->text, sizeof(faultp->text),
+		"time is over before all blocks of %.256s have begun", faultp->kernel);
+	return true;
 }
 
 void sched_grid_join(struct sched *sched, struct sched_op *op)
@@ -194,8 +276,7 @@ void sched_grid_leave(struct sched *sched, struct sched_op *op)
 	grid->n_threads--;
 	if (grid->n_threads)
 		return;
-	if (grid->launch.deadline_ns)
-		grid->idle_since_ns = sched_now_ns();
+	grid_wind_down(grid);
 	if (grid->is_listed)
 		sched->n_idle_grids[grid->level]++;
 	if (grid->is_listed || grid->n_aside)

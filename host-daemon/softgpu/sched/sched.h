@@ -184,6 +184,17 @@ struct sched_task {
 
 TAILQ_HEAD(sched_tasks, sched_task);
 
+/*
+ * The time that a launch of the host has, with all that it starts: the grid and its
+ * descendants, or the kernels of a graph. It passes while a thread works on any of them.
+ */
+struct sched_budget {
+	bool is_limited;
+	uint32_t n_working; /* grids on which threads are at work */
+	uint64_t left_ns;   /* when the last of them began, at */
+	uint64_t since_ns;
+};
+
 struct sched_grid {
 	struct softgpu_launch launch;
 	uint64_t n_blocks;
@@ -204,6 +215,9 @@ struct sched_grid {
 	uint64_t listed_ns;    /* when its own task took its place in the list */
 	uint64_t n_turns;      /* sched.n_turns then */
 	uint64_t idle_since_ns;
+	uint64_t deadline_ns;	     /* by its own time limit; 0: none */
+	struct sched_budget *budget; /* its launch's, which outlives it */
+	struct sched_budget own_budget;
 	bool is_listed; /* its own task is in sched.grids */
 	bool is_begun;
 	bool is_cooperative; /* all blocks side by side */
@@ -227,6 +241,7 @@ struct sched_run {
 	struct sched_mark **marks; /* references, one for each event of the graph */
 	bool is_listed;		   /* has its turn */
 	bool is_done;
+	struct sched_budget budget;
 	TAILQ_ENTRY(sched_op) link; /* in the turns */
 };
 
@@ -349,6 +364,7 @@ struct sched_context {
 struct sched {
 	uint32_t n_threads;  /* for kernels, at most */
 	uint64_t timeout_ns; /* of a kernel, 0: none */
+	uint64_t launch_ns;  /* of all that one launch starts, 0: none; atomic */
 	uint64_t workspaces; /* device memory, of all of them */
 	/* Where it is kept what nothing has written: operations write, too. */
 	struct softgpu_space watched;
@@ -582,6 +598,15 @@ void sched_grid_fail(struct sched_op *op, const struct softgpu_fault *fault);
 
 /* For a running block of the launch: another one shall not run. As in softgpu_hooks. */
 bool sched_grid_take_block(const struct softgpu_launch *launch, uint64_t *numberp);
+
+/* A launch of the host begins. */
+void sched_budget_begin(const struct sched *sched, struct sched_budget *budget);
+
+/*
+ * Looked at before a block begins, because small ones end before the engine looks.
+ * Return: whether the time of the grid is over; then the fault says so.
+ */
+bool sched_grid_is_late(const struct sched_grid *grid, struct softgpu_fault *faultp);
 
 /* The grid whose launch that is. */
 static inline struct sched_grid *sched_grid_of(const struct softgpu_launch *launch)

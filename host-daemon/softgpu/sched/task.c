@@ -159,6 +159,8 @@ static enum sched_turn turn_run(struct turn *turn)
 				return SCHED_TURN_OVER;
 			if (!next_block(turn, &block))
 				return SCHED_TURN_DONE;
+			if (sched_grid_is_late(turn->grid, &turn->fault))
+				return SCHED_TURN_FAULT;
 			if (softgpu_block_begin(scratch, launch, block, &turn->fault))
 				return SCHED_TURN_FAULT;
 			task->has_block = true;

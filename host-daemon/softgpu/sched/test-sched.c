@@ -699,10 +699,10 @@ TEST(nothing_is_at_work_while_all_is_stopped)
 }
 
 /* Two on one thread: each has the time limit to itself. */
-TEST(the_time_limit_counts_only_while_a_thread_is_at_work)
+static void check_charges(uint64_t timeout_ns, uint64_t launch_ns)
 {
 	struct sched_context context;
-	struct charge charge = { .timeout_ns = 60000000000 };
+	struct charge charge = { .timeout_ns = timeout_ns ? timeout_ns : launch_ns };
 	uint64_t counter = 0;
 	struct work work = {
 		.counter = &counter,
@@ -710,7 +710,8 @@ TEST(the_time_limit_counts_only_while_a_thread_is_at_work)
 	};
 
 	check_eq(sched_init(&sched, 1), 0);
-	sched.timeout_ns = charge.timeout_ns;
+	sched.timeout_ns = timeout_ns;
+	sched.launch_ns = launch_ns;
 	sched_context_init(&context, &sched);
 	check_eq(launch_alone(&context, &work, 1), 0);
 	check_eq(launch_alone(&context, &work, 1), 0);
@@ -720,16 +721,52 @@ TEST(the_time_limit_counts_only_while_a_thread_is_at_work)
 	sched_context_deinit(&context);
 }
 
-TEST(a_kernel_that_never_ends_meets_the_time_limit)
+TEST(the_time_limit_counts_only_while_a_thread_is_at_work)
+{
+	check_charges(60000000000, 0);
+}
+
+TEST(so_does_that_of_a_launch)
+{
+	check_charges(0, 60000000000);
+}
+
+TEST(of_two_limits_the_lower_one_counts)
+{
+	check_charges(60000000000, 3600000000000);
+}
+
+/* @n_blocks: all of them end, or none does */
+static void check_limit(
+	uint64_t timeout_ns, uint64_t launch_ns, uint64_t works_ns, uint64_t n_blocks)
 {
 	struct sched_context context;
 	uint64_t counter = 0;
-	struct work work = { .counter = &counter, .works_ns = UINT64_MAX };
+	struct work work = { .counter = &counter, .works_ns = works_ns };
 
 	check_eq(sched_init(&sched, 1), 0);
-	sched.timeout_ns = 50000000;
+	sched.timeout_ns = timeout_ns;
+	sched.launch_ns = launch_ns;
 	sched_context_init(&context, &sched);
-	check_eq(launch(&context.legacy, &work, 1), 0);
+	check_eq(launch(&context.legacy, &work, n_blocks), 0);
 	check_eq(sched_context_wait(&context), SOFTGPU_ERROR_LAUNCH_TIMEOUT);
 	sched_context_deinit(&context);
+}
+
+TEST(a_kernel_that_never_ends_meets_the_time_limit)
+{
+	check_limit(50000000, 0, UINT64_MAX, 1);
+}
+
+TEST(a_kernel_that_never_ends_meets_the_limit_of_its_launch)
+{
+	check_limit(0, 50000000, UINT64_MAX, 1);
+	check_limit(UINT64_MAX / 4, 50000000, UINT64_MAX, 1);
+}
+
+/* Each block ends before anyone looks at a clock. */
+TEST(a_kernel_of_too_many_blocks_meets_the_time_limits)
+{
+	check_limit(50000000, 0, 0, UINT64_MAX);
+	check_limit(0, 50000000, 0, UINT64_MAX);
 }

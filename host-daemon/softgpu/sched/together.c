@@ -109,6 +109,8 @@ enum sched_turn sched_together_run(
 	uint64_t polls_until = slice.end_ns - SCHED_SLICE_NS + SCHED_SLICE_POLLING_NS;
 	enum sched_turn r = SCHED_TURN_DONE;
 
+	if (!task->together && sched_grid_is_late(grid, fault))
+		return SCHED_TURN_FAULT;
 	if (!task->together)
 		task->together = together_begin(worker, grid, fault);
 	if (!task->together) {

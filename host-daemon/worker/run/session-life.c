@@ -221,6 +221,8 @@ int session_init(struct session *session, struct worker_stats *stats,
 		session->totals.n_max = assign->handles;
 	session->totals.image_bytes_max =
 		assign->image_memory ? assign->image_memory : IMAGES_HELD_MAX;
+	if (session->driver->limit_launches && assign->launch_timeout)
+		session->driver->limit_launches(assign->launch_timeout * 1000);
 	session->stats = stats;
 	session->use = use;
 	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);
