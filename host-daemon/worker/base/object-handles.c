@@ -196,6 +196,20 @@ CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 		kind == VGPU_HANDLE_STREAM ? &stream.object : NULL, handlep);
 }
 
+CUresult object_add_part(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *of, uint64_t handle, uint64_t *handlep)
+{
+	CUresult result = no_such(vgpu_handle_kind(handle));
+
+	/* Partner: object_take_parent(). */
+	pthread_mutex_lock(&call->session->contexts.lock);
+	if (object_is(of, handle))
+		result = object_add_locked(call, kind, driver_handle,
+			of->parent ? of->parent : of, NULL, handlep);
+	pthread_mutex_unlock(&call->session->contexts.lock);
+	return result;
+}
+
 CUresult object_add(struct call *call, enum vgpu_handle_kind kind, void *driver_handle,
 	uint64_t *handlep)
 {
@@ -246,9 +260,13 @@ CUresult object_take_parent(struct call *call, enum vgpu_handle_kind kind,
 		return result;
 	if (object->parent)
 		return CUDA_ERROR_NOT_PERMITTED;
-	/* Children first: once the entry is free, its next object may have children. */
+	/* Children first: once the entry is free, its next object may have children.
+	 * Partner: object_add_part(), which adds none in between. */
+	pthread_mutex_lock(&call->session->contexts.lock);
 	object_forget_children(call, object);
-	return object_take(call, kind, handle, driver_handlep);
+	result = object_take(call, kind, handle, driver_handlep);
+	pthread_mutex_unlock(&call->session->contexts.lock);
+	return result;
 }
 
 void object_forget_children(struct call *call, const struct object *parent)

@@ -64,6 +64,15 @@ CUresult object_find(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 CUresult object_add_child(struct call *call, enum vgpu_handle_kind kind,
 	void *driver_handle, const struct object *parent, uint64_t *handlep);
 
+/*
+ * The same for the driver's part of a module or library, which another thread may have
+ * unloaded since: @of, the object found by @handle, is the parent or one of its children.
+ *
+ * Return: CUDA_ERROR_INVALID_HANDLE or the like if it is not there any more.
+ */
+CUresult object_add_part(struct call *call, enum vgpu_handle_kind kind,
+	void *driver_handle, const struct object *of, uint64_t handle, uint64_t *handlep);
+
 /* As object_add_child(), for entries with additional state, which is copied from
  * `like`. */
 CUresult object_add_like(struct call *call, enum vgpu_handle_kind kind,

@@ -121,6 +121,38 @@ TEST(the_module_of_a_library_goes_with_it)
 	fixture_deinit(&fixture);
 }
 
+/* Another thread has unloaded the library while the driver was asked for a part of it. */
+TEST(a_library_that_is_gone_has_no_parts_any_more)
+{
+	struct object *object, *module_object;
+	uint64_t handle, child = 0, again, function;
+	void *taken;
+
+	begin(false);
+	check_eq(object_add(&call, VGPU_HANDLE_LIBRARY, &library, &handle), CUDA_SUCCESS);
+	check_eq(object_find(&call, VGPU_HANDLE_LIBRARY, handle, &object), CUDA_SUCCESS);
+	check_eq(object_add_part(
+			 &call, VGPU_HANDLE_MODULE, &other, object, handle, &child),
+		CUDA_SUCCESS);
+	check_eq(object_find(&call, VGPU_HANDLE_MODULE, child, &module_object),
+		CUDA_SUCCESS);
+	check(module_object->parent == object);
+	check_eq(object_take_parent(&call, VGPU_HANDLE_LIBRARY, handle, &taken),
+		CUDA_SUCCESS);
+	check(!object_is(module_object, child));
+	/* The entry has another library by now. */
+	check_eq(object_add(&call, VGPU_HANDLE_LIBRARY, &library, &again), CUDA_SUCCESS);
+	check(again != handle && object_is(object, again));
+	check(object_add_part(&call, VGPU_HANDLE_MODULE, &other, object, handle,
+		      &child) != CUDA_SUCCESS);
+	check(object_add_part(&call, VGPU_HANDLE_FUNCTION, &other, module_object, child,
+		      &function) != CUDA_SUCCESS);
+	check_eq(
+		object_add_part(&call, VGPU_HANDLE_MODULE, &other, object, again, &child),
+		CUDA_SUCCESS);
+	fixture_deinit(&fixture);
+}
+
 TEST(a_context_ends_after_the_look_ups_in_it)
 {
 	struct session *session = begin(false);

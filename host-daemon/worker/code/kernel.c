@@ -175,7 +175,7 @@ CUresult kernel_list_prepare(struct call *call, unsigned int *np, unsigned int w
 }
 
 CUresult kernel_list(struct call *call, enum vgpu_handle_kind kind, void **objects,
-	unsigned int n, unsigned int first, const struct object *parent,
+	unsigned int n, unsigned int first, const struct object *of, uint64_t handle,
 	uint64_t *handles, size_t *n_handlesp)
 {
 	CUresult result = CUDA_SUCCESS;
@@ -183,8 +183,8 @@ CUresult kernel_list(struct call *call, enum vgpu_handle_kind kind, void **objec
 
 	for (unsigned int i = first;
 		i < n && n_handles < KERNEL_LIST_MAX && result == CUDA_SUCCESS; i++)
-		result = object_add_child(
-			call, kind, objects[i], parent, &handles[n_handles++]);
+		result = object_add_part(
+			call, kind, objects[i], of, handle, &handles[n_handles++]);
 	if (result == CUDA_SUCCESS)
 		*n_handlesp = n_handles;
 	return result;

@@ -56,9 +56,10 @@ CUresult kernel_attributes(struct call *call,
 CUresult kernel_list_prepare(struct call *call, unsigned int *np, unsigned int wanted,
 	void ***objectsp, uint64_t **handlesp);
 
-/* Allocates handles for objects from `first` on, as many as fit in a reply. */
+/* Allocates handles for objects from `first` on, as many as fit in a reply; they are
+ * parts of the object `of`, which has that handle. */
 CUresult kernel_list(struct call *call, enum vgpu_handle_kind kind, void **objects,
-	unsigned int n, unsigned int first, const struct object *parent,
+	unsigned int n, unsigned int first, const struct object *of, uint64_t handle,
 	uint64_t *handles, size_t *n_handlesp);
 
 /*

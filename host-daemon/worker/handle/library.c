@@ -101,8 +101,8 @@ CUresult handle_cuLibraryGetKernel(struct call *call,
 			&kernel, object->driver, request->name);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_add_child(
-		call, VGPU_HANDLE_KERNEL, kernel, object, &reply->p_kernel);
+	return object_add_part(call, VGPU_HANDLE_KERNEL, kernel, object, request->library,
+		&reply->p_kernel);
 }
 
 CUresult handle_cuLibraryEnumerateKernels(struct call *call,
@@ -129,7 +129,7 @@ CUresult handle_cuLibraryEnumerateKernels(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	return kernel_list(call, VGPU_HANDLE_KERNEL, (void **)kernels, n, request->first,
-		object, reply->kernels, &reply->n_kernels);
+		object, request->lib, reply->kernels, &reply->n_kernels);
 }
 
 /* A kernel is a child of its library, however it was looked up. */
@@ -162,7 +162,8 @@ CUresult handle_cuLibraryGetModule(struct call *call,
 		result = call->driver->cuLibraryGetModule(&module, object->driver);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_add_child(call, VGPU_HANDLE_MODULE, module, object, &reply->p_mod);
+	return object_add_part(call, VGPU_HANDLE_MODULE, module, object, request->library,
+		&reply->p_mod);
 }
 
 CUresult handle_cuKernelGetFunction(struct call *call,
@@ -181,8 +182,8 @@ CUresult handle_cuKernelGetFunction(struct call *call,
 	/* It is unloaded with the library, as the kernel is. */
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_add_child(
-		call, VGPU_HANDLE_FUNCTION, function, object->parent, &reply->p_func);
+	return object_add_part(call, VGPU_HANDLE_FUNCTION, function, object,
+		request->kernel, &reply->p_func);
 }
 
 CUresult handle_cuLibraryGetGlobal(struct call *call,

@@ -78,8 +78,8 @@ CUresult handle_cuModuleGetFunction(struct call *call,
 			&function, object->driver, request->name);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_add_child(
-		call, VGPU_HANDLE_FUNCTION, function, object, &reply->hfunc);
+	return object_add_part(call, VGPU_HANDLE_FUNCTION, function, object,
+		request->hmod, &reply->hfunc);
 }
 
 CUresult handle_cuModuleEnumerateFunctions(struct call *call,
@@ -106,7 +106,8 @@ CUresult handle_cuModuleEnumerateFunctions(struct call *call,
 	if (result != CUDA_SUCCESS)
 		return result;
 	return kernel_list(call, VGPU_HANDLE_FUNCTION, (void **)functions, n,
-		request->first, object, reply->functions, &reply->n_functions);
+		request->first, object, request->mod, reply->functions,
+		&reply->n_functions);
 }
 
 CUresult handle_cuModuleGetGlobal_v2(struct call *call,
