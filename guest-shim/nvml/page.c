@@ -237,15 +237,6 @@ nvmlReturn_t nvml_page_read(const struct nvml_piece *pieces, size_t n_pieces)
 	return is_done ? NVML_SUCCESS : NVML_ERROR_GPU_IS_LOST;
 }
 
-void nvml_page_bound(struct nvml_page_head *head)
-{
-	if (head->n_devices > VGPU_DEVICES_MAX)
-		head->n_devices = VGPU_DEVICES_MAX;
-	if (head->n_processes > VGPU_STATUS_PROCESSES_MAX)
-		head->n_processes = VGPU_STATUS_PROCESSES_MAX;
-	head->driver_version[sizeof(head->driver_version) - 1] = '\0';
-}
-
 nvmlReturn_t nvml_page_read_head(struct nvml_page_head *head)
 {
 	const struct nvml_piece piece = { .to = head, .size = NVML_PAGE_HEAD };
