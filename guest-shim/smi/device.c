@@ -8,6 +8,7 @@
 
 #include "smi/device.h"
 #include "smi/library.h"
+#include "smi/value.h"
 
 static nvmlReturn_t find_all(struct smi_devices *devices)
 {
@@ -73,6 +74,7 @@ static void add(struct smi_processes *processes, const nvmlProcessInfo_t *info,
 		if (SMI_CALL(nvmlSystemGetProcessName, process->pid, process->name,
 			    sizeof(process->name)) != NVML_SUCCESS)
 			strcpy(process->name, "[Not Found]");
+		smi_value_clean(process->name);
 	}
 }
 

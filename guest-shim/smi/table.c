@@ -34,6 +34,7 @@ static void put(FILE *out, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	smi_value_clean(text);
 	fprintf(out, "| %-*.*s |\n", WIDTH - 4, WIDTH - 4, text);
 }
 

@@ -354,6 +354,23 @@ TEST(json_quotes_what_it_has_to)
 	check_str(line_with("memory.total"), "      \"memory.total\": 81559,");
 }
 
+static nvmlReturn_t get_hostile_name(unsigned int pid, char *name, unsigned int length)
+{
+	snprintf(name, length, "/bin/a\033[2J\nb\xff\xc3\xa9\xed\xa0\x80");
+	return NVML_SUCCESS;
+}
+
+TEST(names_of_processes_do_not_command_the_terminal)
+{
+	begin(NVML_SUCCESS);
+	smi_library.nvmlSystemGetProcessName = get_hostile_name;
+	keep(show_table);
+	check(strstr(line_with("4242"), "/bin/a?[2J?b") != NULL);
+	keep(show_json);
+	check(strstr(line_with("4242"),
+		      "\"/bin/a?[2J?b\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\"") != NULL);
+}
+
 static void show_monitors(FILE *out)
 {
 	smi_show_processes(out, &devices, 1);
