@@ -10,7 +10,9 @@ machine. Where podman is missing or cannot start any container, they are skipped
 
 import json
 import os
+import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,7 +37,8 @@ class Machine:
 
     def run(self, *arguments, **environment):
         return subprocess.run(
-            [self.command, *arguments], text=True, capture_output=True, check=False,
+            [self.command, *arguments], text=True, errors="surrogateescape",
+            capture_output=True, check=False,
             env=dict({k: v for k, v in os.environ.items() if k != "VGPU_SOCKET"},
                      **environment))
 
@@ -65,6 +68,32 @@ def edits_of(specification):
     device, = specification["devices"]
     assert device["name"] == "all", device
     return device["containerEdits"]
+
+
+def test_any_path_is_one_or_is_refused(machine):
+    """Paths are given by whoever runs it; a specification with another one would be worse
+    than none."""
+    chance, n_taken, n_refused = random.Random(14), 0, 0
+    alphabet = [b"a", b"b", b".", b"-", b"_", b" ", b"\t", b"\n", b'"', b"\\", b"$", b"`",
+                b"%s", b"*", b"'", b"{", b"\xc3\xa9", b"\xff", b"\x1b", b"rw", b"mount "]
+    for i in range(150):
+        with tempfile.TemporaryDirectory() as folder:
+            letters = alphabet[:5] if i % 3 == 0 else alphabet
+            name = b"".join(chance.choices(letters, k=chance.randint(1, 5)))
+            path = os.path.join(os.fsencode(folder), b"s" + name)
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(path)
+                done = machine.run("generate", "--lib", machine.lib, "--socket", path)
+        if done.returncode:
+            n_refused += 1
+            assert done.returncode == 1 and not done.stdout and done.stderr, (path, done)
+            continue
+        n_taken += 1
+        edits = edits_of(json.loads(done.stdout))
+        assert edits["env"] == [f"VGPU_SOCKET={os.fsdecode(path)}"], (path, edits)
+        assert [m["hostPath"] for m in edits["mounts"] if "rw" in m["options"]] == [
+            os.fsdecode(path)], (path, edits)
+    assert n_taken > 40 and n_refused > 40, (n_taken, n_refused)
 
 
 def test_it_has_the_library_where_loaders_look(machine):
