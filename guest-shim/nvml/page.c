@@ -109,7 +109,7 @@ static bool is_recent(void)
 /* What is in the memory may be from a host that is gone. */
 static bool is_alive(uint64_t first_heartbeat)
 {
-	return page.transport.ops != &shim_transport_sysfs || is_recent() ||
+	return page.transport.ops == &shim_transport_socket || is_recent() ||
 	       __atomic_load_n(&page.transport.header->heartbeat, __ATOMIC_RELAXED) !=
 		       first_heartbeat;
 }
