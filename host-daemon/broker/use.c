@@ -165,15 +165,15 @@ static void fill_worker(const struct broker *broker, const struct worker *worker
 {
 	struct vgpu_status *status = broker->status;
 	const uint32_t place = status->n_processes;
-	const bool is_shown = place < VGPU_STATUS_PROCESSES_MAX;
+	const bool has_place = place < VGPU_STATUS_PROCESSES_MAX;
 
-	if (is_shown)
+	if (has_place)
 		fill_process(&status->processes[status->n_processes++], worker);
 	for (uint32_t i = 0; i < status->n_devices; i++) {
 		const struct vgpu_status_use use = find_use(broker, worker, i);
 
 		add_use(&status->devices[i], &use);
-		if (!is_shown)
+		if (!has_place)
 			continue;
 		status->uses[i][place] = use;
 		add_to_process(&status->processes[place], &use,
