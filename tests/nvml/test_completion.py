@@ -43,8 +43,9 @@ class WithHost(unittest.TestCase):
 
     @classmethod
     def names(cls, option):
-        return subprocess.run(["vgpu-smi", option], env=cls.environment, check=True,
-                              stdout=subprocess.PIPE, text=True).stdout.split()
+        text = subprocess.run(["vgpu-smi", option], env=cls.environment, check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        return re.findall(r'^"([^"]+)"', text, re.MULTILINE)
 
 
 class Bash(WithHost):

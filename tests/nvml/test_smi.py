@@ -107,7 +107,7 @@ class Smi(unittest.TestCase):
 
     def test_names_are_those_of_nvidia_smi(self):
         """As its --help-query-gpu documents them; NAMELESS are those that we do not have."""
-        names = set(run("--help-query-gpu")[0].split())
+        names = names_of_help()
         for name in DOCUMENTED:
             with self.subTest(name):
                 if name in NAMELESS:
