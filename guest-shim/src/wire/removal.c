@@ -7,9 +7,12 @@
  * memory. The program should see its calls fail instead, as those of a session that
  * ended.
  *
- * Places are added and removed by one thread at a time; the handler may run on any.
+ * Places are added and removed by one thread at a time; the handler may run on any. It
+ * remains installed, because the program's own may call it, so a library that could be
+ * unloaded stays from then on.
  */
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -74,6 +77,15 @@ static void handle(int signal_number, siginfo_t *info, void *context)
 	__atomic_store_n(place->removed, true, __ATOMIC_RELEASE);
 }
 
+static void stay_loaded(void)
+{
+	Dl_info info;
+
+	/* Of a program the loader refuses it, and nothing unloads that. */
+	if (dladdr(&is_installed, &info))
+		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static bool install(void)
 {
 	struct sigaction action = {
@@ -82,6 +94,7 @@ static bool install(void)
 	};
 
 	if (!is_installed) {
+		stay_loaded();
 		sigemptyset(&action.sa_mask);
 		is_installed = !sigaction(SIGBUS, NULL, &before) &&
 			       !sigaction(SIGBUS, &action, NULL);
