@@ -47,6 +47,13 @@ static struct {
 	uint64_t tried_ns; /* when the host was last looked for */
 } page = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* The heartbeat of a host that reaches this process by a device; under the lock. */
+static struct {
+	bool is_known;
+	uint64_t seen;
+	uint64_t ns; /* when it was first seen to have that value */
+} beat;
+
 static bool said; /* why there is no host, under the lock */
 
 static void nap(uint64_t ns)
@@ -95,33 +102,34 @@ static bool is_silent(void)
 	return silence == SHIM_GONE || silence > SILENCE_NS;
 }
 
-/* Whether the host has written lately, as far as its clock and this one agree. */
-static bool is_recent(void)
+/*
+ * Whether the host is there, and not only what it has left in the memory: its heartbeat
+ * was seen to change lately, by this page or one before it. Clocks of host and guest
+ * differ, so no time in the memory says it.
+ */
+static bool is_alive(void)
 {
-	const uint64_t now_us = shim_clock_of(CLOCK_REALTIME) / 1000;
-	const uint64_t then_us =
-		__atomic_load_n(&page.status->updated_us, __ATOMIC_RELAXED);
-	const uint64_t apart_us = now_us > then_us ? now_us - then_us : then_us - now_us;
+	const uint64_t heartbeat =
+		__atomic_load_n(&page.transport.header->heartbeat, __ATOMIC_RELAXED);
+	const uint64_t now = shim_clock_ns();
 
-	return apart_us < SILENCE_NS / 1000;
-}
-
-/* What is in the memory may be from a host that is gone. */
-static bool is_alive(uint64_t first_heartbeat)
-{
-	return page.transport.ops == &shim_transport_socket || is_recent() ||
-	       __atomic_load_n(&page.transport.header->heartbeat, __ATOMIC_RELAXED) !=
-		       first_heartbeat;
+	if (page.transport.ops == &shim_transport_socket)
+		return true;
+	if (!beat.is_known)
+		beat.ns = now - SILENCE_NS;
+	else if (heartbeat != beat.seen)
+		beat.ns = now;
+	beat.seen = heartbeat;
+	beat.is_known = true;
+	return now - beat.ns < SILENCE_NS;
 }
 
 static int wait_for_first(void)
 {
-	const uint64_t heartbeat =
-		__atomic_load_n(&page.transport.header->heartbeat, __ATOMIC_RELAXED);
 	uint64_t start = shim_clock_ns();
 
 	while (!__atomic_load_n(&page.status->sequence, __ATOMIC_ACQUIRE) ||
-		!is_alive(heartbeat)) {
+		!is_alive()) {
 		const bool silent = is_silent();
 
 		if (silent || shim_clock_ns() - start > FIRST_TIMEOUT_NS) {
