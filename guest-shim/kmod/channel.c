@@ -249,8 +249,9 @@ static int follow_generation(struct vgpu *vgpu)
 					   pci_resource_len(vgpu->pci, 2)) ||
 			 memcmp(&layout, &vgpu->layout, sizeof(layout));
 	vgpu->generation = copy.generation;
-	pci_info(vgpu->pci, "the host started afresh: all channels end%s\n",
-		 vgpu->is_stale ? "; bind the driver again" : "");
+	pci_info_ratelimited(vgpu->pci,
+			     "the host started afresh: all channels end%s\n",
+			     vgpu->is_stale ? "; bind the driver again" : "");
 	if (vgpu->is_stale)
 		return -ESTALE;
 	vgpu_channel_write_boot_id(vgpu, vgpu->boot_id);

@@ -322,10 +322,10 @@ static void revoke(struct vgpu *vgpu)
 	struct vgpu_client *client;
 
 	mutex_lock(&vgpu->lock);
-	vgpu_channel_close_all(vgpu);
 	down_write(&vgpu->map_lock);
 	WRITE_ONCE(vgpu->dead, true);
 	up_write(&vgpu->map_lock);
+	vgpu_channel_close_all(vgpu);
 	list_for_each_entry(client, &vgpu->clients, node)
 		vgpu_pages_zap(client->file, 0, 0);
 	mutex_unlock(&vgpu->lock);
