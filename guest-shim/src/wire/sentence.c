@@ -33,15 +33,15 @@ static const struct sentence of_device[] = {
 		"vgpu USER) and log in again; install.sh of the guest package makes that "
 		"group" },
 	{ EPERM, "the kernel lets no program map the vGPU device ",
-		": it is locked down, as under Secure Boot; switch Secure Boot off in "
-		"this virtual machine, or boot it without lockdown=" },
+		": it is locked down, as under Secure Boot; load the kernel's driver "
+		"vgpu "
+		"(kernel-driver.md of the guest package), or switch Secure Boot off" },
 	{ EROFS, "/sys is read-only here, so no program can open the vGPU device ",
 		": give a container /sys/devices writable (docker run -v "
 		"/sys/devices:/sys/devices), a systemd unit ProtectKernelTunables=no" },
 	{ EINVAL, "the kernel's driver vgpu has taken the vGPU device ",
-		", and there is no /dev/vgpu0 here: give a container the device "
-		"(docker run --device /dev/vgpu0), a systemd unit with "
-		"PrivateDevices=yes DeviceAllow=/dev/vgpu0 and a bind of it" },
+		", and there is no /dev/vgpu0 here: give a container the device (docker "
+		"run --device /dev/vgpu0), a systemd unit PrivateDevices=no" },
 	{ ENXIO, "no vgpud is behind the ivshmem device ",
 		" (PCI device 1af4:1110): start vgpud on the host, then the virtual "
 		"machine with the device at vgpud's socket" },

@@ -66,6 +66,25 @@ TEST(each_error_of_a_device_has_its_remedy)
 	check(strstr(text, "0000:00:05.0"));
 }
 
+static const char *of_driver(const char *path, int error)
+{
+	fill();
+	shim_sentence_of_driver(text, path, error);
+	check_whole();
+	return text;
+}
+
+TEST(each_error_of_the_driver_has_its_remedy)
+{
+	check(strstr(of_driver("/dev/vgpu0", -EACCES), "usermod"));
+	check(strstr(of_driver("/dev/vgpu0", -EPERM), "DeviceAllow"));
+	check(strstr(of_driver("/dev/vgpu0", -EPROTO), "release"));
+	check(strstr(of_driver("/dev/vgpu0", -ENODEV), "taken"));
+	check(strstr(of_driver("/dev/vgpu0", -EIO), strerror(EIO)));
+	check(strstr(text, "/dev/vgpu0"));
+	check(strstr(of_device("0000:00:05.0", -EINVAL), "--device /dev/vgpu0"));
+}
+
 TEST(each_error_of_a_socket_has_its_remedy)
 {
 	check(strstr(of_socket("/run/a.sock", -ENOENT), "start vgpud"));
