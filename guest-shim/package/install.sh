@@ -8,6 +8,10 @@
 # is in the same folder, and vgpu-smi, which shows the GPUs, and vgpu-cdi, which gives
 # them to containers, in PREFIX/bin. Needs root.
 #
+# The kernel's driver (kernel-driver.md) is put into /usr/src for DKMS, and built where
+# dkms and the headers of the running kernel are there. Without it programs use the device
+# by sysfs.
+#
 #   --user NAME    also put that user into the group (may be given more than once; a
 #                  user who is logged in must log in again)
 #   --group NAME   the group (default: vgpu; made if it is not there)
@@ -52,6 +56,7 @@ lib=$prefix/lib/vgpu
 bin=$prefix/bin
 conf=/etc/ld.so.conf.d/00-vgpu.conf
 rule=/etc/udev/rules.d/60-vgpu.rules
+driver=/usr/src/vgpu-@VERSION@
 
 #
 # What must hold before anything is changed
@@ -134,6 +139,32 @@ install_files() {
 	rm -f "$root$lib/rule.tmp"
 }
 
+install_driver_source() {
+	for name in $(cd "$here/kmod" && find . -type f); do
+		mkdir -p "$root$driver/$(dirname "$name")"
+		put 644 "$here/kmod/$name" "$driver/${name#./}"
+	done
+}
+
+# How to get the driver is said where it cannot be built now; the rest works without.
+build_driver() {
+	kernel=$(uname -r)
+	if ! command -v dkms >/dev/null || [ ! -e "/lib/modules/$kernel/build" ]
+	then
+		note "the kernel's driver is not built: that needs the packages dkms and" \
+			"linux-headers-$kernel; then: dkms install vgpu/@VERSION@ &&" \
+			"modprobe vgpu"
+		return
+	fi
+	if dkms install --force vgpu/@VERSION@ >/dev/null && modprobe vgpu; then
+		echo "the kernel's driver is loaded: /dev/vgpu0"
+	else
+		note "the kernel's driver could not be built or loaded (under Secure" \
+			"Boot its key has to be enrolled first): programs use the" \
+			"device by sysfs"
+	fi
+}
+
 tell_loader() {
 	if [ -n "$root" ]; then
 		ldconfig -r "$root"
@@ -180,6 +211,9 @@ open_devices() {
 		done
 		opened=yes
 	done
+	for device in /dev/vgpu[0-9]*; do
+		[ ! -e "$device" ] || chgrp "$group" "$device"
+	done
 }
 
 take_back() {
@@ -196,12 +230,14 @@ for user in $users; do
 done
 trap take_back EXIT
 install_files
+install_driver_source
 make_group
 for user in $users; do
 	add_user "$user"
 done
 tell_loader
 opened=
+[ -n "$root" ] || build_driver
 [ -n "$root" ] || open_devices
 trap - EXIT
 printf 'installed in %s; members of the group %s may use the device\n' "$lib" "$group"

@@ -35,17 +35,24 @@ lib=$prefix/lib/vgpu
 
 [ -e "$root$lib/manifest" ] || { note "nothing is installed in $root$lib" && exit 1; }
 [ "$(id -u)" -eq 0 ] || { note "needs root" && exit 1; }
+# A driver that is in use stays until the next start.
+if [ -z "$root" ] && command -v dkms >/dev/null; then
+	dkms remove vgpu/@VERSION@ --all >/dev/null 2>&1 || true
+	modprobe -r vgpu 2>/dev/null || true
+fi
 # Only the places that install.sh writes to, whatever the list says by now.
 while read -r file; do
 	case $file in
 	*/../*) note "not removed: $file" ;;
 	"$lib"/* | "$prefix/bin/vgpu-smi" | "$prefix/bin/vgpu-cdi" | \
-		/etc/ld.so.conf.d/00-vgpu.conf | /etc/udev/rules.d/60-vgpu.rules)
+		/etc/ld.so.conf.d/00-vgpu.conf | /etc/udev/rules.d/60-vgpu.rules | \
+		/usr/src/vgpu-@VERSION@/*)
 		rm -f "$root$file"
 		;;
 	*) note "not removed: $file" ;;
 	esac
 done <"$root$lib/manifest"
+find "$root/usr/src/vgpu-@VERSION@" -depth -type d -exec rmdir {} + 2>/dev/null || true
 rmdir "$root$lib" || note "$root$lib is kept: it holds files of others"
 if [ -n "$root" ]; then
 	ldconfig -r "$root"

@@ -15,7 +15,8 @@ TOP = Path(sys.argv[1]).absolute()
 # Also programs of the build, with their exit status for a wrong command line.
 COMMANDS = {
     "scripts/check-style": 125, "scripts/clients": 125, "scripts/demo": 125,
-    "scripts/fuzz": 125, "scripts/make-guest-package": 125, "scripts/pre-push": 125,
+    "scripts/fuzz": 125, "scripts/make-guest-package": 125, "scripts/make-kmod": 125,
+    "scripts/pre-push": 125,
     "scripts/soak": 125, "scripts/test": 125, "scripts/test-cross": 125,
     "scripts/vgpu-run": 125, "qemu/make-guest": 125, "qemu/run-guest": 125,
     "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
@@ -27,8 +28,9 @@ WITHOUT_SHORT_HELP = {"vgpu-worker", "vgpu-bench", "vgpu-sensors"}
 # Options that need a value, one of each command that has one.
 VALUES = {
     "scripts/demo": "--driver", "scripts/fuzz": "--corpus", "scripts/test": "--fuzz-seconds",
-    "scripts/make-guest-package": "--output", "scripts/vgpu-run": "--driver",
-    "qemu/make-guest": "--dir", "qemu/run-guest": "--memory", "scripts/soak": "--kills",
+    "scripts/make-guest-package": "--output", "scripts/make-kmod": "--kernel",
+    "scripts/vgpu-run": "--driver", "qemu/make-guest": "--dir",
+    "qemu/run-guest": "--memory", "scripts/soak": "--kills",
     "scripts/clients": "--only", "guest-shim/package/install.sh": "--user",
     "guest-shim/package/uninstall.sh": "--root", "vgpu-cdi": "--lib",
     "vgpu-sensors": "--library",
