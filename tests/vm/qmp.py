@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Gives QEMU one command of its machine protocol: qmp.py SOCKET COMMAND."""
+"""Gives QEMU one command of its machine protocol: qmp.py SOCKET COMMAND [ARGUMENTS].
+
+ARGUMENTS is an object in JSON.
+"""
 import json
 import socket
 import sys
@@ -10,8 +13,9 @@ def main():
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(sys.argv[1])
         stream = connection.makefile("rw")
-        for command in ("qmp_capabilities", sys.argv[2]):
-            stream.write(json.dumps({"execute": command}) + "\n")
+        arguments = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
+        for command, given in (("qmp_capabilities", {}), (sys.argv[2], arguments)):
+            stream.write(json.dumps({"execute": command, "arguments": given}) + "\n")
             stream.flush()
             while True:
                 answer = json.loads(stream.readline())

@@ -108,3 +108,34 @@ test_locked_kernel_is_named_as_the_cause() {
 		echo integrity >/sys/kernel/security/lockdown
 		exec "$0" init' "$init"
 }
+
+# The kernel's driver, where sysfs cannot go.
+
+test_locked_kernel_serves_over_the_driver() {
+	driver
+	options=(--module "$module")
+	with_host serves sh -c 'mount -t securityfs none /sys/kernel/security
+		echo integrity >/sys/kernel/security/lockdown
+		grep -q "\[integrity\]" /sys/kernel/security/lockdown || exit 9
+		exec "$0" init' "$init"
+}
+
+test_read_only_sys_serves_over_the_driver() {
+	driver
+	options=(--module "$module")
+	with_host serves sh -c 'mount -o remount,ro /sys && exec "$0" init' "$init"
+}
+
+test_user_without_the_group_of_the_driver_is_told_to_join_it() {
+	driver
+	options=(--module "$module")
+	with_host says driver-denied sh -c 'chmod 660 /dev/vgpu0
+		echo user:x:1000:1000::/:/bin/sh >>/etc/passwd
+		exec su user -c "$0 init"' "$init"
+}
+
+test_container_without_the_device_of_the_driver_is_told_so() {
+	driver
+	options=(--module "$module")
+	with_host says driver-elsewhere sh -c 'rm /dev/vgpu0 && exec "$0" init' "$init"
+}

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A host for one guest that only opens and closes channels, to try the guest's driver with.
+
+usage: module-host.py SOCKET [--set FIELD=VALUE]... [--lie LIE]
+
+Each process gets 4 extents, and one more for each ring of its doorbell. Ends when QEMU
+does. Prints a line for each step of a channel: milliseconds, step, channel; and one for
+each ring.
+
+  --set FIELD=VALUE   a number of the header, instead of the right one
+  --lie area          names another channel's area in each answer
+  --lie twice         grants each channel the same extents
+  --lie beyond        names extents beyond the memory
+  --lie unlisted      names extents that the table of owners does not have
+  --lie generation    starts afresh, in another generation, at the first ring
+  --lie noise         writes random bytes over header and table all the time
+"""
+import argparse
+import mmap
+import os
+import random
+import select
+import socket
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from importlib import import_module  # noqa: E402
+
+SERVER = import_module("ivshmem-server")
+
+# vgpu/ring-layout.h
+MAGIC, VERSION = 0x314D485355504756, 3
+MIB, EXTENT, AREA = 1 << 20, 2 << 20, 4 << 20
+SIZE, VECTORS, N_CHANNELS, GRANT = 256 * MIB, 32, 8, 4
+TABLE, ENTRY, OWNERS, STATUS, SLOTS = 4096, 256, 1 << 20, 64 << 10, 1 << 20
+FREE, CLAIMED, OPENING, OPEN, REFUSED, DEAD, CLOSING = range(7)
+FIELDS = {"protocol_version": ("<I", 8), "n_channels": ("<I", 12), "shm_size": ("<Q", 16),
+          "area_off": ("<Q", 24), "extents_off": ("<Q", 32), "n_extents": ("<I", 40),
+          "status_off": ("<Q", 56), "generation": ("<Q", 72), "owners_off": ("<Q", 80)}
+EXTENTS_OFF = EXTENT + N_CHANNELS * AREA
+RIGHT = {"protocol_version": VERSION, "n_channels": N_CHANNELS, "shm_size": SIZE,
+         "area_off": EXTENT, "extents_off": EXTENTS_OFF,
+         "n_extents": (SIZE - EXTENTS_OFF) // EXTENT, "status_off": STATUS,
+         "generation": 1, "owners_off": OWNERS}
+
+
+class Host:
+    """The shared memory, and what has been granted of it."""
+
+    def __init__(self, fields, lie):
+        self.fd = os.memfd_create("vgpu-test")
+        os.ftruncate(self.fd, SIZE)
+        self.memory = mmap.mmap(self.fd, 2 * MIB)
+        self.start, self.lie, self.next_extent = time.monotonic(), lie, 0
+        self.grants, self.has_lied = {}, False
+        for name, value in fields.items():
+            self.put(name, value)
+        self.memory[0:8] = struct.pack("<Q", MAGIC)
+        self.memory[STATUS:STATUS + 4] = struct.pack("<I", 2)
+
+    def put(self, name, value):
+        form, offset = FIELDS[name]
+        struct.pack_into(form, self.memory, offset, value)
+
+    def say(self, *words):
+        print(f"{(time.monotonic() - self.start) * 1000:.1f}", *words, flush=True)
+
+    def state(self, channel):
+        return struct.unpack_from("<I", self.memory, TABLE + channel * ENTRY)[0]
+
+    def set_state(self, channel, state):
+        struct.pack_into("<I", self.memory, TABLE + channel * ENTRY, state)
+
+    def own(self, channel, first, n, owner):
+        if self.lie != "unlisted":
+            self.memory[OWNERS + first:OWNERS + first + n] = bytes([owner]) * n
+        self.grants.setdefault(channel, []).append((first, n))
+
+    def grant(self, channel, n):
+        first = 0 if self.lie == "twice" else self.next_extent
+        self.next_extent += n
+        self.own(channel, first, n, 1 + channel)
+        return first
+
+    def open(self, channel):
+        entry = TABLE + channel * ENTRY
+        pid, uid = struct.unpack_from("<II", self.memory, entry + 80)
+        name = self.memory[entry + 128:entry + 144].split(b"\0")[0].decode(errors="replace")
+        first = self.grant(channel, GRANT)
+        area = EXTENT + channel * AREA
+        if self.lie == "area":
+            area += AREA
+        if self.lie == "beyond":
+            first = RIGHT["n_extents"] - 1
+        struct.pack_into("<IIQIIQII", self.memory, entry + 192, VERSION, 13000, 0, 0, 77,
+                         area, first, GRANT)
+        self.set_state(channel, OPEN)
+        self.say("open", channel, "pid", pid, "uid", uid, name)
+
+    def close(self, channel):
+        for first, n in self.grants.pop(channel, []):
+            self.memory[OWNERS + first:OWNERS + first + n] = bytes(n)
+        entry = TABLE + channel * ENTRY
+        self.memory[entry + 4:entry + ENTRY] = bytes(ENTRY - 4)
+        self.set_state(channel, FREE)
+        if not self.grants:
+            self.next_extent = 0
+        self.say("closed", channel)
+
+    def scan(self):
+        """Returns the channels that have changed."""
+        changed = []
+        for channel in range(N_CHANNELS):
+            step = {OPENING: self.open, CLOSING: self.close}.get(self.state(channel))
+            if step:
+                step(channel)
+                changed.append(channel)
+        return changed
+
+    def ring(self, vector):
+        self.say("ring", vector - 1)
+        if self.lie == "generation" and not self.has_lied:
+            self.has_lied = True
+            self.memory[TABLE:TABLE + N_CHANNELS * ENTRY] = bytes(N_CHANNELS * ENTRY)
+            self.memory[OWNERS:OWNERS + RIGHT["n_extents"]] = bytes(RIGHT["n_extents"])
+            self.grants, self.next_extent = {}, 0
+            self.put("generation", 2)
+            self.say("afresh")
+        elif vector - 1 in self.grants:
+            self.grant(vector - 1, 1)
+            self.add_one(vector - 1)
+
+    def add_one(self, channel):
+        """Changes the sequence of the first reply slot."""
+        place = EXTENT + channel * AREA + SLOTS
+        word, = struct.unpack("<I", os.pread(self.fd, 4, place))
+        os.pwrite(self.fd, struct.pack("<I", (word + 1) % (1 << 32)), place)
+
+    def make_noise(self, noise):
+        """All but what the driver has read already, and the generation."""
+        for _ in range(64):
+            place = noise.choice((noise.randrange(80, 192), noise.randrange(
+                TABLE, TABLE + N_CHANNELS * ENTRY), noise.randrange(OWNERS, OWNERS + 256)))
+            self.memory[place] = noise.choice((0, 1, 2, 3, 5, 6, 255, noise.randrange(256)))
+
+
+def serve(host, connection, doorbells, interrupts):
+    poll, noise = select.poll(), random.Random(1)
+    poll.register(connection, select.POLLIN)
+    for fd in doorbells:
+        poll.register(fd, select.POLLIN)
+    while True:
+        for fd, _ in poll.poll(1 if host.lie == "noise" else None):
+            if fd == connection.fileno():
+                return
+            os.eventfd_read(fd)
+            vector = doorbells.index(fd)
+            if vector:
+                host.ring(vector)
+                os.eventfd_write(interrupts[vector], 1)
+            elif host.scan():
+                os.eventfd_write(interrupts[0], 1)
+        if host.lie == "noise" and host.grants:
+            host.make_noise(noise)
+            os.eventfd_write(interrupts[noise.randrange(9)], 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
+    parser.add_argument("socket")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--lie")
+    options = parser.parse_args()
+    fields = dict(RIGHT)
+    for word in options.set:
+        name, _, value = word.partition("=")
+        fields[name] = int(value, 0)
+    host = Host(fields, options.lie)
+    doorbells, interrupts = ([os.eventfd(0) for _ in range(VECTORS)] for _ in range(2))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(options.socket)
+        listener.listen(1)
+        connection, _ = listener.accept()
+    with connection:
+        SERVER.greet(connection, host.fd, doorbells, interrupts)
+        serve(host, connection, doorbells, interrupts)
+
+
+if __name__ == "__main__":
+    main()

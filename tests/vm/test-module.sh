@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+# The guest's kernel driver: its calls against a host that only opens and closes channels,
+# or lies, and the guest library over it with a vgpud.
+# shellcheck shell=bash disable=SC2034,SC2154,SC2016
+
+# program NAME : builds a test program of the guest
+program() {
+	${CC:-cc} -static -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers \
+		-I"$top/guest-shim" -I"$top/protocol/include" -o "$1" \
+		"$top/tests/vm/$1.c"
+}
+
+# fake_host [ARGUMENT...] : its log in host.log
+fake_host() {
+	rm -f sock
+	python3 "$top/tests/vm/module-host.py" "$PWD/sock" "$@" >host.log &
+	fake=$!
+	while [ ! -S sock ]; do sleep 0.05; done
+}
+
+# For a script in the guest: what the kernel complained of is in $bad, and printed.
+complaints='bad=$(dmesg | grep -E "BUG|Oops|WARNING|refcount|Call Trace|stall|leak")
+echo "$bad"'
+
+# guest_with_module SCRIPT [OPTION...] : its output in the file out; then the kernel's
+# complaints are looked for
+guest_with_module() {
+	local script=$1
+	shift
+	printf 'PATH=$PATH:%s\n%s\n%s\n' "$PWD" "$script" "$complaints" >script
+	echo '[ -z "$bad" ]' >>script
+	expect 0 guest --timeout 170 --module "$module" --add script "$@" -- \
+		sh "$PWD/script" >out || { cat out && return 1; }
+}
+
+# with_fake_host SCRIPT [OPTION...]
+with_fake_host() {
+	guest_with_module "$1" --socket "$PWD/sock" --add module "${@:2}"
+	wait "$fake"
+}
+
+# all_right COMMAND... : each said so
+all_right() {
+	local command
+	for command; do
+		has out "$command: right"
+	done
+}
+
+test_driver_serves_and_refuses_what_it_should() {
+	local commands=(early works wait bad-calls bad-maps isolation pipe orphan)
+	driver
+	program module
+	fake_host
+	with_fake_host "for c in ${commands[*]}; do module \$c; done"
+	all_right "${commands[@]}"
+}
+
+# Milliseconds from the ring before the kill to the host's look at the closed channel.
+cleanup_times() {
+	awk '$2 == "ring" && $3 == 0 { rung = $1 }
+		$2 == "closed" && rung { print $1 - rung; rung = 0 }' host.log | sort -n
+}
+
+test_thousand_killed_processes_leave_nothing() {
+	driver
+	program module
+	fake_host
+	with_fake_host 'module kills 20
+		before=$(sed -n "s/MemFree: *\([0-9]*\) kB/\1/p" /proc/meminfo)
+		module kills 1000
+		after=$(sed -n "s/MemFree: *\([0-9]*\) kB/\1/p" /proc/meminfo)
+		echo "kB lost: $((before - after))"
+		[ $((before - after)) -lt 4096 ] && echo "memory is back"
+		for i in 1 2 3 4 5 6 7; do module hold >/run/hold.$i & done
+		for n in $(seq 200); do
+			[ "$(cat /run/hold.* | grep -c holding)" -lt 7 ] || break
+			sleep 0.1
+		done
+		module open'
+	has out "memory is back"
+	has out "open: right"
+	same "channels closed" "$(grep -c closed host.log)" "$(grep -c open host.log)"
+	cleanup_times | awk '{ ms[NR] = $1 } END {
+		printf "ms from kill to close: median %s, longest %s of %d\n",
+			ms[int((NR + 1) / 2)], ms[NR], NR }'
+}
+
+test_random_calls_leave_the_kernel_whole() {
+	local lie
+	driver
+	program module
+	program module-random
+	fake_host
+	with_fake_host 'module-random 60 1 && module works' --add module-random
+	all_right works
+	fake_host --lie noise
+	with_fake_host 'module-random 20 2
+		echo 0000:00:01.0 >/sys/bus/pci/drivers/vgpu/unbind && rmmod vgpu &&
+			echo "unload: right"' --add module-random
+	all_right unload
+}
+
+# refused_header FIELD=VALUE : the driver does not take the device
+refused_header() {
+	fake_host --set "$1"
+	with_fake_host '[ -e /dev/vgpu0 ] || echo "no device: right"'
+	all_right "no device"
+}
+
+test_headers_that_lie_are_refused() {
+	driver
+	program module
+	refused_header shm_size=0x20000000
+	refused_header extents_off=0xffffffffffe00000
+	refused_header n_extents=0xffffffff
+	refused_header owners_off=0x1000
+	refused_header protocol_version=4
+}
+
+# lie NAME MESSAGE : what a program of the guest gets
+lie() {
+	fake_host --lie "$1"
+	with_fake_host "module hold >/run/first & sleep 1; module open; kill %1; true"
+	grep -qF "open: $2" out || { cat out && return 1; }
+}
+
+test_answers_that_lie_are_refused() {
+	driver
+	program module
+	lie area "Protocol error"
+	lie beyond "Invalid argument"
+	lie unlisted "Permission denied"
+	lie twice "Permission denied"
+	fake_host --lie generation
+	with_fake_host 'module afresh'
+	all_right afresh
+}
+
+test_foreign_device_is_left_alone() {
+	driver
+	${CC:-cc} -static -O2 -Wall -Wextra -Werror -o device "$top/tests/vm/device.c"
+	python3 "$top/tests/vm/ivshmem-server.py" "$PWD/sock" 4096 32 >server.log &
+	while [ ! -S sock ]; do sleep 0.05; done
+	guest_with_module 'device 32; ls /dev/vgpu0 || echo "no device: right"' \
+		--socket "$PWD/sock" --add device
+	wait $!
+	all_right "no device"
+	same "number of doorbells heard" "$(grep -c ^doorbell server.log)" 32
+}
+
+test_driver_in_use_stays_and_device_can_be_taken() {
+	driver
+	program module
+	fake_host
+	with_fake_host 'module hold >/run/hold & hold=$!
+		until grep -q holding /run/hold; do sleep 0.1; done
+		rmmod vgpu 2>/run/rmmod && echo "unloaded while in use"
+		grep -o "Resource temporarily unavailable" /run/rmmod
+		echo 0000:00:01.0 >/sys/bus/pci/drivers/vgpu/unbind
+		wait $hold && cat /run/hold
+		[ ! -e /dev/vgpu0 ] && echo "node gone: right"
+		rmmod vgpu && echo "unload: right"
+		insmod /payload/modules/vgpu.ko && module works'
+	has out "Resource temporarily unavailable"
+	all_right hold "node gone" unload works
+	expect 1 grep "unloaded while in use" out
+}
+
+# A file of the folder that a kernel without udev makes for root alone.
+test_other_users_and_namespaces() {
+	driver
+	program module
+	fake_host
+	with_fake_host 'echo "anna:x:1000:1000::/:/bin/sh" >>/etc/passwd
+		echo "otto:x:1001:1001::/:/bin/sh" >>/etc/passwd
+		echo "vgpu:x:900:anna" >>/etc/group
+		chgrp vgpu /dev/vgpu0
+		chmod 660 /dev/vgpu0
+		su anna -c "module open" | sed s/^/anna-/
+		su otto -c "module open" | sed s/^/otto-/
+		mkdir -p /run/c/dev
+		cp '"$PWD"'/module /run/c/
+		numbers=$(printf "%d %d" $(stat -c "0x%t 0x%T" /dev/vgpu0))
+		mknod /run/c/dev/vgpu0 c $numbers
+		unshare -m -p -i -u -n -f chroot /run/c /module works |
+			sed s/^/container-/
+		chmod 666 /dev/vgpu0
+		su anna -c "unshare -U -r '"$PWD"'/module works" | sed s/^/user-/'
+	all_right anna-open container-works user-works
+	has out "otto-open: Permission denied"
+	grep -q " uid 1000 module$" host.log
+}
+
+qmp() { python3 "$top/tests/vm/qmp.py" qmp.sock "$@"; }
+
+plug() {
+	qmp chardev-add '{"id": "c1", "backend": {"type": "socket", "data": {"server":
+		false, "addr": {"type": "unix", "data": {"path": "'"$PWD/$1"'"}}}}}'
+	qmp device_add '{"driver": "ivshmem-doorbell", "id": "iv1", "bus": "rp1",
+		"chardev": "c1", "vectors": 32}'
+}
+
+# unplug TEXT : takes the device, and returns when guest and QEMU are done with it
+unplug() {
+	local tries=0
+	qmp device_del '{"id": "iv1"}'
+	say_when out "$1"
+	# QEMU crashes if the chardev goes before the device.
+	while qmp qom-list '{"path": "/machine/peripheral/iv1"}' 2>qmp.log; do
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] || { note "QEMU keeps the device" && return 1; }
+		sleep 0.1
+	done
+	qmp chardev-remove '{"id": "c1"}'
+}
+
+# say_when FILE TEXT
+say_when() {
+	local tries=0
+	until [ -e "$1" ] && grep -qF -- "$2" "$1"; do
+		tries=$((tries + 1))
+		[ $tries -lt 1200 ] || { note "never '$2' in $1" && return 1; }
+		sleep 0.1
+	done
+}
+
+port="-device pcie-root-port,id=rp1,chassis=1,slot=1,pref64-reserve=8G"
+
+# In the background; the guest waits for a device by itself.
+guest_to_plug() {
+	{
+		echo "PATH=\$PATH:$PWD"
+		echo 'come() { until [ -e /dev/vgpu0 ]; do sleep 0.1; done; }'
+		echo 'go() { while [ -e /dev/vgpu0 ]; do sleep 0.1; done; }'
+		printf '%s\n' "$1" "$complaints" '[ -n "$bad" ] || echo clean'
+	} >script
+	guest --timeout 170 --module "$module" --qmp "$PWD/qmp.sock" --qemu "$port" \
+		--add script "${@:2}" -- sh "$PWD/script" >out 2>err &
+	machine=$!
+	until [ -S qmp.sock ]; do sleep 0.1; done
+	say_when out booted
+}
+
+test_device_is_taken_from_a_process_and_given_back() {
+	driver
+	program module
+	fake_host
+	guest_to_plug 'echo booted; come; module hold; go; echo taken
+		come; module works' --add module
+	plug sock
+	say_when out holding
+	unplug taken
+	wait "$fake"
+	fake_host
+	plug sock
+	expect 0 wait "$machine"
+	all_right hold works
+	has out clean
+}
+
+# The library's calls fail, and the next process is served by the device that comes.
+test_device_is_taken_from_a_computing_program() {
+	# shellcheck source=../../scripts/lib/vgpud.sh
+	. "$top/scripts/lib/vgpud.sh"
+	driver
+	run_dir=$PWD
+	start_vgpud soft ivshmem
+	guest_to_plug "echo booted; come; $checked 0 1 128 || echo \"ended with \$?\"
+		go; echo taken; come; $build/tests/e2e/e2e-vectoradd" \
+		--lib "$(product libcuda.so.1)" --add "$checked" \
+		--add "$build/tests/e2e/e2e-vectoradd" --env VGPU_LOG=error \
+		--env ASAN_OPTIONS=detect_leaks=0
+	plug vgpud.sock
+	say_when out computing
+	unplug taken
+	plug vgpud.sock
+	expect 0 wait "$machine"
+	stop_vgpud
+	# Its exit status for a call that failed; killed by SIGBUS it would be 135.
+	has out "ended with 2"
+	grep -q "the vGPU device was taken from this virtual machine" err
+	has out "vectorAdd: 1048576 values, 0 wrong: PASS"
+	has out clean
+}
