@@ -149,7 +149,8 @@ install_driver_source() {
 # How to get the driver is said where it cannot be built now; the rest works without.
 build_driver() {
 	kernel=$(uname -r)
-	if ! command -v dkms >/dev/null || [ ! -e "/lib/modules/$kernel/build" ]
+	if ! command -v dkms >/dev/null ||
+		[ ! -e "/lib/modules/$kernel/build" ]
 	then
 		note "the kernel's driver is not built: that needs the packages dkms and" \
 			"linux-headers-$kernel; then: dkms install vgpu/@VERSION@ &&" \
