@@ -152,7 +152,7 @@ build_driver() {
 	if ! command -v dkms >/dev/null ||
 		[ ! -e "/lib/modules/$kernel/build" ]
 	then
-		note "the kernel's driver is not built: that needs the packages dkms and" \
+		note "the kernel's driver is not built: that needs dkms and" \
 			"linux-headers-$kernel; then: dkms install vgpu/@VERSION@ &&" \
 			"modprobe vgpu"
 		return
