@@ -42,6 +42,33 @@ TEST(retain_alone_makes_no_context_current)
 	check_ok(cuMemFree(p));
 }
 
+TEST(what_has_its_own_context_ends_without_a_current_one)
+{
+	static const char empty[] = ".version 7.0\n.target sm_50\n.address_size 64\n";
+	CUdeviceptr device, managed;
+	CUcontext context;
+	CUmodule module;
+	CUstream stream;
+	void *pinned;
+
+	check_ok(cuInit(0));
+	check_ok(cuDevicePrimaryCtxRetain(&context, 0));
+	check_ok(cuCtxSetCurrent(context));
+	check_ok(cuMemAlloc(&device, 4096));
+	check_ok(cuMemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+	check_ok(cuMemHostAlloc(&pinned, 4096, 0));
+	check_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	check_ok(cuModuleLoadData(&module, empty));
+	check_ok(cuCtxSetCurrent(NULL));
+	check_ok(cuMemFree(device));
+	check_ok(cuMemFree(managed));
+	check_ok(cuMemFreeHost(pinned));
+	check_ok(cuStreamDestroy(stream));
+	check_ok(cuModuleUnload(module));
+	check_cu(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
+	check_ok(cuDevicePrimaryCtxRelease(0));
+}
+
 TEST(created_context_is_current_until_it_is_destroyed)
 {
 	CUcontext context, current = NULL;

@@ -40,6 +40,21 @@ static CUresult current(struct shim_context **contextp)
 	return shim_context_check(*contextp);
 }
 
+/* Ends an allocation, for which no context has to be current. */
+static CUresult end_range(
+	uint64_t range_address, CUresult (*end)(uint64_t address), uint64_t address)
+{
+	struct shim_context *context;
+	struct shim_range range;
+	bool is_lent = shim_range_find(range_address, &range) &&
+		       shim_context_lend(range.context);
+	CUresult result = end(address);
+
+	if (is_lent)
+		shim_context_pop(&context);
+	return result;
+}
+
 /* Notes an allocation that the host made, or undoes it. */
 static CUresult keep(CUdeviceptr address, uint64_t size)
 {
@@ -180,7 +195,7 @@ static CUresult free_in_pool(CUdeviceptr address)
 	return result;
 }
 
-CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
+static CUresult free_memory(uint64_t dptr)
 {
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuMemFree_v2);
 	struct shim_range range;
@@ -200,6 +215,11 @@ CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
 	if (shim_pool_find_range(dptr, &range) && range.base == dptr && range.owner)
 		return free_in_pool(dptr);
 	return shim_call_error(&call, CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult shim_cuMemFree_v2(CUdeviceptr dptr)
+{
+	return end_range(dptr, free_memory, dptr);
 }
 
 CUresult shim_cuMemGetInfo(unsigned int *free, unsigned int *total)
@@ -251,7 +271,7 @@ CUresult shim_cuMemAllocHost(void **pp, unsigned int bytesize)
 	return shim_cuMemHostAlloc(pp, bytesize, 0);
 }
 
-CUresult shim_cuMemFreeHost(void *p)
+static CUresult free_pinned(uint64_t address)
 {
 	struct shim_context *context;
 	struct shim_range range;
@@ -259,11 +279,16 @@ CUresult shim_cuMemFreeHost(void *p)
 
 	if (result == CUDA_SUCCESS)
 		result = shim_capture_check_memory();
-	if (result != CUDA_SUCCESS || !p)
+	if (result != CUDA_SUCCESS || !address)
 		return result;
-	if (!shim_range_remove((uint64_t)(uintptr_t)p, SHIM_RANGE_PINNED, &range))
+	if (!shim_range_remove(address, SHIM_RANGE_PINNED, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	return free_in_arena(&range);
+}
+
+CUresult shim_cuMemFreeHost(void *p)
+{
+	return end_range(shim_address(p), free_pinned, shim_address(p));
 }
 
 /* *devicep: the same address unless the memory is registered */
@@ -332,17 +357,17 @@ CUresult shim_cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
 }
 
 /* The range that the device has of memory registered at an address. */
-static bool find_registered(const void *p, struct shim_range *range)
+static bool find_registered(uint64_t address, struct shim_range *range)
 {
 	uint64_t device;
 
-	return shim_registered_find(shim_address(p), 1, &device) &&
+	return shim_registered_find(address, 1, &device) &&
 	       shim_range_find(device, range) && range->base == device;
 }
 
 /* What the device has written has to be in the memory before it is moved, and no
  * capture, of which that is unknown, may be spoilt by a wait. */
-CUresult shim_cuMemHostUnregister(void *p)
+static CUresult unregister(uint64_t address)
 {
 	CUresult result, waited = CUDA_SUCCESS;
 	struct shim_context *context;
@@ -350,9 +375,9 @@ CUresult shim_cuMemHostUnregister(void *p)
 	void *home = NULL;
 
 	result = current(&context);
-	if (result == CUDA_SUCCESS && !p)
+	if (result == CUDA_SUCCESS && !address)
 		result = CUDA_ERROR_INVALID_VALUE;
-	if (result == CUDA_SUCCESS && !find_registered(p, &range))
+	if (result == CUDA_SUCCESS && !find_registered(address, &range))
 		result = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	if (result == CUDA_SUCCESS)
 		result = shim_capture_check_memory();
@@ -362,12 +387,20 @@ CUresult shim_cuMemHostUnregister(void *p)
 		waited = shim_cuCtxSynchronize();
 		wait_elsewhere(&range);
 	}
-	result = shim_registered_remove(shim_address(p), &home);
+	result = shim_registered_remove(address, &home);
 	if (result != CUDA_SUCCESS || !home)
 		return result;
 	range.base = shim_address(home);
 	result = free_in_arena(&range);
 	return waited != CUDA_SUCCESS ? waited : result;
+}
+
+CUresult shim_cuMemHostUnregister(void *p)
+{
+	struct shim_range range;
+
+	return end_range(find_registered(shim_address(p), &range) ? range.base : 0,
+		unregister, shim_address(p));
 }
 
 CUresult shim_cuMemHostGetFlags(unsigned int *pFlags, void *p)

@@ -46,7 +46,7 @@ CUresult shim_cuStreamCreate(CUstream *phStream, unsigned int Flags)
 	return shim_cuStreamCreateWithPriority(phStream, Flags, 0);
 }
 
-CUresult shim_cuStreamDestroy_v2(CUstream hStream)
+static CUresult destroy_stream(CUstream hStream)
 {
 	Vgpu__CuStreamDestroyV2Request request = VGPU__CU_STREAM_DESTROY_V2_REQUEST__INIT;
 	struct shim_call call = SHIM_CALL_INIT(VGPU_CALL_cuStreamDestroy_v2);
@@ -61,6 +61,18 @@ CUresult shim_cuStreamDestroy_v2(CUstream hStream)
 	request.h_stream = (uint64_t)(uintptr_t)hStream;
 	result = shim_call_async(&call, &request.base, NULL);
 	shim_memo_forget(VGPU_REMEMBERS_STREAM);
+	return result;
+}
+
+/* No context has to be current. */
+CUresult shim_cuStreamDestroy_v2(CUstream hStream)
+{
+	bool is_lent = shim_is_ready() && shim_context_lend(shim_stream_context(hStream));
+	CUresult result = destroy_stream(hStream);
+	struct shim_context *context;
+
+	if (is_lent)
+		shim_context_pop(&context);
 	return result;
 }
 

@@ -355,6 +355,15 @@ CUresult shim_context_set_current(struct shim_context *context)
 	return CUDA_SUCCESS;
 }
 
+bool shim_context_lend(struct shim_context *context)
+{
+	struct shim_thread *thread = context ? shim_thread_get() : NULL;
+
+	return thread && !thread->n_contexts &&
+	       shim_context_check(context) == CUDA_SUCCESS &&
+	       shim_context_push(context) == CUDA_SUCCESS;
+}
+
 static struct shim_local **find_local(struct shim_context *context, const void *key)
 {
 	struct shim_local **localp = &context->locals;

@@ -177,6 +177,16 @@ CUresult shim_context_push(struct shim_context *context);
 CUresult shim_context_pop(struct shim_context **contextp);
 CUresult shim_context_set_current(struct shim_context *context);
 
+/*
+ * Makes a context current if none is: for the end of what has its own context, by which
+ * the driver finds it. Programs free such things in threads and at times without any.
+ *
+ * @context:	NULL: nothing is done
+ *
+ * Return: whether the caller has to pop it.
+ */
+bool shim_context_lend(struct shim_context *context);
+
 /* Context-local storage. Return of get: CUDA_ERROR_INVALID_HANDLE where there is none. */
 CUresult shim_context_local_put(struct shim_context *context, void *key, void *value,
 	shim_local_destroy_fn destroy);

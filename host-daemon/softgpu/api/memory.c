@@ -88,8 +88,9 @@ static CUresult memory_delete(uint64_t address, unsigned int kinds)
 	CUcontext context;
 	CUresult result;
 
+	/* None has to be current: the memory has its own. */
 	result = context_current(&context);
-	if (result)
+	if (result && result != CUDA_ERROR_INVALID_CONTEXT)
 		return result;
 	result = capture_refuse_unsafe();
 	if (result)

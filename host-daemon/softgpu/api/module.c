@@ -343,8 +343,9 @@ CUresult cuModuleUnload(CUmodule hmod)
 	CUcontext context;
 	CUresult result;
 
+	/* None has to be current: the module has its own. */
 	result = context_current(&context);
-	if (result)
+	if (result && result != CUDA_ERROR_INVALID_CONTEXT)
 		return result;
 	if (!object_hold(hmod, OBJECT_MODULE) || hmod->library)
 		return CUDA_ERROR_INVALID_HANDLE;

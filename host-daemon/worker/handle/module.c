@@ -7,6 +7,7 @@
 #include "g-handlers.h"
 #include "vgpu/cleanup.h"
 #include "worker/base/call.h"
+#include "worker/base/context.h"
 #include "worker/base/lookup.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
@@ -52,9 +53,17 @@ CUresult handle_cuModuleLoadDataEx(struct call *call,
 CUresult handle_cuModuleUnload(struct call *call,
 	const Vgpu__CuModuleUnloadRequest *request, Vgpu__CuModuleUnloadReply *reply)
 {
+	struct object *object;
 	CUresult result;
 	void *module;
 
+	/* The program needs no current context for that: the module has its own. */
+	result = object_find(call, VGPU_HANDLE_MODULE, request->hmod, &object);
+	if (result == CUDA_SUCCESS && !object->parent)
+		result = context_enter(
+			call->session, call->runner, (struct context *)object->owner);
+	if (result != CUDA_SUCCESS)
+		return result;
 	/* The module of a library is unloaded with the library only. */
 	result = object_take_parent(call, VGPU_HANDLE_MODULE, request->hmod, &module);
 	if (result != CUDA_SUCCESS)
