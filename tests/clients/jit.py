@@ -3,7 +3,7 @@
 """A client of NVIDIA's compilers for use at run time, which keeps PTX: by their C interfaces,
 or by the packages cuda-bindings and cuda-core.
 
-    jit.py nvrtc NVRTC | link NVRTC NVJITLINK | bindings | core SUBJECT
+    jit.py nvrtc NVRTC | relocatable NVRTC | link NVRTC NVJITLINK | bindings | core SUBJECT
 
 It checks all results and fails by an exception.
 """
@@ -166,6 +166,25 @@ def run_nvrtc(path):
     program = compiler.program(WRONG)
     check(compiler.compile(program, []) and "nothing" in compiler.log(program),
           "a wrong source is no error")
+    print("NVRTC", compiler.version)
+
+
+def run_relocatable(path):
+    """Relocatable code is linked by the driver."""
+    compiler, driver = Compiler(path), Driver()
+    state, image, size = c_void_p(), c_void_p(), c_size_t()
+    driver.call("LinkCreate_v2", 0, None, None, byref(state))
+    for part in PARTS:
+        ptx = compiler.compiled(part, "PTX", f"--gpu-architecture=compute_{ARCHITECTURE}",
+                                "-rdc=true")
+        driver.call("LinkAddData_v2", state, 1, ptx, c_size_t(len(ptx)), b"part", 0, None, None)
+    driver.call("LinkComplete", state, byref(image), byref(size))
+    module = c_void_p()
+    driver.call("ModuleLoadData", byref(module), image)
+    driver.call("LinkDestroy", state)
+    driver.write()
+    driver.run_one_block(module, b"squares")
+    check(driver.read() == SQUARES, "a linked kernel's results")
     print("NVRTC", compiler.version)
 
 
@@ -346,7 +365,8 @@ def main():
     if kind == "core":
         globals()[f"core_{words[0]}"](Core())
     else:
-        {"nvrtc": run_nvrtc, "link": run_link, "bindings": run_bindings}[kind](*words)
+        {"nvrtc": run_nvrtc, "relocatable": run_relocatable, "link": run_link,
+         "bindings": run_bindings}[kind](*words)
 
 
 if __name__ == "__main__":

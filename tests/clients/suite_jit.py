@@ -46,6 +46,7 @@ class Jit(Suite):
         for version, (nvrtc, nvjitlink) in COMPILERS.items():
             compiler = self.library(nvrtc, "libnvrtc.so.*")
             yield self.case(f"{version}/nvrtc", ["nvrtc", compiler], [compiler])
+            yield self.case(f"{version}/relocatable", ["relocatable", compiler], [compiler])
             if not nvjitlink:
                 continue
             linker = self.library(nvjitlink, "libnvJitLink.so.*")
@@ -61,6 +62,7 @@ class Jit(Suite):
                             for name in ("libnvrtc", "libnvJitLink"))
         skip = None if compiler and linker else "there is no CUDA toolkit (CUDA_HOME)"
         yield self.case("toolkit/nvrtc", ["nvrtc", compiler], [compiler], skip=skip)
+        yield self.case("toolkit/relocatable", ["relocatable", compiler], [compiler], skip=skip)
         yield self.case("toolkit/nvjitlink", ["link", compiler, linker], [compiler, linker],
                         skip=skip)
 
