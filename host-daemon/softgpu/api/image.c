@@ -99,6 +99,23 @@ static int link_container(
 	return r <= 0 ? r : SOFTGPU_IMAGE_E_INVALID;
 }
 
+/* NCCL has 131 MiB: that is known before time is spent on the first half. */
+static int check_linked_size(const struct wrapper *wrapper, struct image_log *log)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < WRAPPER_CONTAINERS_MAX && wrapper->linked[i]; i++)
+		size += softgpu_image_text_size(wrapper->linked[i],
+			image_size(wrapper->linked[i]), softgpu_device.cc);
+	if (size <= PTX_TEXT_SIZE_MAX)
+		return 0;
+	snprintf(log->text, sizeof(log->text),
+		"the program was linked from %llu MiB of PTX, and softgpu links at most "
+		"%u MiB",
+		(unsigned long long)size >> 20, PTX_TEXT_SIZE_MAX >> 20);
+	return SOFTGPU_IMAGE_E_INVALID;
+}
+
 /* A program that was linked on the device: what went into that is linked again. */
 static int image_select_linked(
 	const struct wrapper *wrapper, struct softgpu_image *ptx, struct image_log *log)
@@ -111,6 +128,9 @@ static int image_select_linked(
 
 	if (!link)
 		return -ENOMEM;
+	r = check_linked_size(wrapper, log);
+	if (r)
+		return r;
 	for (size_t i = 0; i < WRAPPER_CONTAINERS_MAX && wrapper->linked[i] && !r; i++)
 		r = link_container(link, wrapper->linked[i], &n, &error);
 	if (!r && !n)

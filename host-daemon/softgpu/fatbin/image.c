@@ -157,6 +157,15 @@ static int unpack_container(const void *bytes, size_t size, unsigned int cc,
 	return 0;
 }
 
+size_t softgpu_image_text_size(const void *bytes, size_t size, unsigned int cc)
+{
+	struct fatbin_entry entry;
+
+	if (size > SOFTGPU_IMAGE_SIZE_MAX || select_entry(bytes, size, cc, 0, &entry))
+		return 0;
+	return entry.uncompressed_size ? entry.uncompressed_size : entry.payload_size;
+}
+
 /* PTX begins with white space, a comment or .version. */
 static bool is_ptx(const char *text, size_t size)
 {

@@ -49,6 +49,10 @@ int softgpu_image_select(const void *bytes, size_t size, unsigned int cc,
 	unsigned int below, struct softgpu_image *image);
 void softgpu_image_deinit(struct softgpu_image *image);
 
+/* Returns: about how much text that would be, of a container, without unpacking it; 0 if
+ * there would be none. */
+size_t softgpu_image_text_size(const void *bytes, size_t size, unsigned int cc);
+
 struct fatbin_entry;
 
 /* Returns: whether the entry of a container has PTX, as such or in a stand-in; or

@@ -210,6 +210,8 @@ TEST(large_standin_in_a_container_is_taken)
 		add_file(&b, 90, 0, packing, &file);
 		builder_close(&b);
 		chooses(&b, 0, text);
+		check(softgpu_image_text_size(b.bytes, b.size, CC) > strlen(text));
+		check_eq(softgpu_image_text_size(b.bytes, b.size, 89), 0);
 	}
 }
 
