@@ -143,8 +143,7 @@ TEST(impossible_shapes_are_refused)
 {
 	context_new();
 	check_ok(launch_shape("bounded", 1, 1, 64, 1, 1, 0));
-	check_cu(launch_shape("bounded", 1, 1, 65, 1, 1, 0),
-		CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	check_cu(launch_shape("bounded", 1, 1, 65, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(launch_shape("traps", 0, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(launch_shape("traps", 1, 65536, 1, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	check_cu(

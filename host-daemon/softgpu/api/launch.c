@@ -132,7 +132,7 @@ CUresult launch_check(CUfunction function, const struct launch *launch)
 	result = launch_check_grid(function, launch);
 	if (result)
 		return result;
-	if (n_threads > SOFTGPU_BLOCK_THREADS_MAX ||
+	if (n_threads > function->info->bound_threads ||
 		launch->shared_size > function_dynamic_shared_max(function))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (n_threads > function->info->max_threads)

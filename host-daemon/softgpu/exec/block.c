@@ -828,7 +828,7 @@ int softgpu_launch_check(const struct softgpu_launch *launch)
 			info->required_block[i] != launch->block[i])
 			return SOFTGPU_ERROR_INVALID_VALUE;
 	}
-	if (!is_cluster_legal(launch) || threads > SOFTGPU_BLOCK_THREADS_MAX ||
+	if (!is_cluster_legal(launch) || threads > info->bound_threads ||
 		launch->params_size < info->params_size ||
 		(info->params_size && !launch->params))
 		return SOFTGPU_ERROR_INVALID_VALUE;

@@ -196,7 +196,8 @@ struct softgpu_kernel_info {
 	uint32_t static_shared_size;
 	uint32_t local_size;	    /* for each thread */
 	uint32_t const_size;	    /* of the whole module */
-	uint32_t max_threads;	    /* 1024, or what .maxntid/.reqntid say */
+	uint32_t bound_threads;	    /* what .maxntid/.reqntid say, at most 1024 */
+	uint32_t max_threads;	    /* the same, or fewer because of the registers */
 	uint32_t required_block[3]; /* all 0 where any shape will do */
 	uint32_t required_cluster[3];
 	uint32_t max_cluster;	  /* .maxclusterrank: blocks, 0 where it is not written */

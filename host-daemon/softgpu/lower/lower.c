@@ -120,7 +120,7 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 	info->params_size = function->params_size;
 	info->static_shared_size = l->shared_size;
 	info->local_size = (l->local_size + 15) & ~15u;
-	info->max_threads = SOFTGPU_BLOCK_THREADS_MAX;
+	info->bound_threads = SOFTGPU_BLOCK_THREADS_MAX;
 	for (unsigned int i = 0; i < 3; i++) {
 		info->required_block[i] = function->reqntid[i];
 		info->required_cluster[i] = function->reqnctapercluster[i];
@@ -128,7 +128,8 @@ static int fill_info(struct softgpu_kernel *kernel, const struct lowering *l,
 						: function->maxntid[i];
 	}
 	if (threads && threads < SOFTGPU_BLOCK_THREADS_MAX)
-		info->max_threads = (uint32_t)threads;
+		info->bound_threads = (uint32_t)threads;
+	info->max_threads = info->bound_threads;
 	if (info->max_threads > threads_of_registers(l->n_slots))
 		info->max_threads = threads_of_registers(l->n_slots);
 	info->max_cluster = function->maxclusterrank;
