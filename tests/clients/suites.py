@@ -12,6 +12,7 @@ from suite_hashcat import Hashcat
 from suite_jit import Jit
 from suite_libgomp import Libgomp
 from suite_libraries import Libraries
+from suite_numba import Numba
 from suite_nvml import Nvml
 from suite_pygpu import Pygpu
 from suite_python import Python
@@ -19,5 +20,5 @@ from suite_samples import Samples
 
 SUITES = {suite.name: suite for suite in (
     Libgomp, Halide, Hashcat, Ffmpeg, Pygpu, Clang, Cudart, Jit, Libraries, Boosting, Discovery,
-    Nvml, Python, Samples, Example,
+    Nvml, Python, Numba, Samples, Example,
 )}
