@@ -9,10 +9,10 @@
 #include <string.h>
 
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
-#include "exec/warp.h"
+#include "exec/branch.h"
 
 #define ALL_LANES(_mask) __builtin_expect(((_mask) | w->dead) == UINT32_MAX, 1)
 
@@ -101,34 +101,113 @@
 	}
 
 /*
- * The mask is an OR over lanes of their bits, in words as wide as the operands: this
- * is the form of the reduction that compilers turn into vector code.
+ * Comparisons: each lane is all ones or 0, in words as wide as the operands; then the
+ * words become bits.
  */
-#define bit_u16(_i) lane_bit[_i]
-#define bit_s16(_i) lane_bit[_i]
-#define bit_u32(_i) lane_bit[_i]
-#define bit_s32(_i) lane_bit[_i]
-#define bit_f32(_i) lane_bit[_i]
-#define bit_u64(_i) lane_bit_wide[_i]
-#define bit_s64(_i) lane_bit_wide[_i]
-#define bit_f64(_i) lane_bit_wide[_i]
+#if defined(__AVX2__)
+SCALAR u32 bits_of_32(const s32 is[LANES])
+{
+	u32 bits = 0;
 
+	for (int i = 0; i < LANES; i += 8)
+		bits |= (u32)_mm256_movemask_ps(_mm256_castsi256_ps(
+				_mm256_load_si256((const __m256i *)(is + i))))
+			<< i;
+	return bits;
+}
+
+SCALAR u32 bits_of_64(const s64 is[LANES])
+{
+	u32 bits = 0;
+
+	for (int i = 0; i < LANES; i += 4)
+		bits |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(
+				_mm256_load_si256((const __m256i *)(is + i))))
+			<< i;
+	return bits;
+}
+#elif defined(__SSE2__)
+SCALAR u32 bits_of_32(const s32 is[LANES])
+{
+	u32 bits = 0;
+
+	for (int i = 0; i < LANES; i += 4)
+		bits |= (u32)_mm_movemask_ps(_mm_castsi128_ps(
+				_mm_load_si128((const __m128i *)(is + i))))
+			<< i;
+	return bits;
+}
+
+SCALAR u32 bits_of_64(const s64 is[LANES])
+{
+	u32 bits = 0;
+
+	for (int i = 0; i < LANES; i += 2)
+		bits |= (u32)_mm_movemask_pd(_mm_castsi128_pd(
+				_mm_load_si128((const __m128i *)(is + i))))
+			<< i;
+	return bits;
+}
+#else
+SCALAR u32 bits_of_32(const s32 is[LANES])
+{
+	u32 bits = 0;
+
+	EACH_LANE bits |= is[i] ? lane_bit[i] : 0;
+	return bits;
+}
+
+SCALAR u32 bits_of_64(const s64 is[LANES])
+{
+	u32 bits = 0;
+
+	EACH_LANE bits |= is[i] ? lane_bit[i] : 0;
+	return bits;
+}
+#endif
+
+#define WORD_u16 32
+#define WORD_s16 32
+#define WORD_u32 32
+#define WORD_s32 32
+#define WORD_f32 32
+#define WORD_u64 64
+#define WORD_s64 64
+#define WORD_f64 64
+#define WORD_PASTE_(_what, _bits) _what##_bits
+#define WORD_PASTE(_what, _bits) WORD_PASTE_(_what, _bits)
+#define WORD(_what, _T) WORD_PASTE(_what, WORD_##_T)
+
+/* Alone, and with the branch that follows it, which is run at once. */
 #define HANDLER_COMPARE(_name, _T, _expr)                                                \
-	HANDLER(_name)                                                                   \
+	SCALAR void HANDLER_NAME(_name##_all)(                                           \
+		struct warp * w, const struct insn *ip, uint32_t mask)                   \
 	{                                                                                \
 		const lane_##_T *pa = REG(lane_##_T, ip->a);                             \
 		const lane_##_T *pb = REG(lane_##_T, ip->b);                             \
-		__typeof__(bit_##_T(0) + 0) result = 0;                                  \
+		WORD(s, _T) is[LANES] __attribute__((aligned(64)));                      \
                                                                                          \
 		EACH_LANE                                                                \
 		{                                                                        \
 			_T a = (_T)pa[i];                                                \
 			_T b = (_T)pb[i];                                                \
 			(void)b;                                                         \
-			result |= (_expr) ? bit_##_T(i) : 0;                             \
+			is[i] = (_expr) ? -1 : 0;                                        \
 		}                                                                        \
-		pred_write(w, ip->d, mask, (u32)result ^ (0u - (u32)ip->imm));           \
+		pred_write(                                                              \
+			w, ip->d, mask, WORD(bits_of_, _T)(is) ^ (0u - (u32)ip->imm));   \
+	}                                                                                \
+                                                                                         \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		HANDLER_NAME(_name##_all)(w, ip, mask);                                  \
 		return ip + 1;                                                           \
+	}                                                                                \
+                                                                                         \
+	HANDLER(_name##_BRA)                                                             \
+	{                                                                                \
+		HANDLER_NAME(_name##_all)(w, ip, mask);                                  \
+		return branch_at(w, ip + 1);                                             \
 	}
 
 SOFTGPU_OPS_UNARY(HANDLER_UNARY)

@@ -44,6 +44,7 @@ struct room {
 	size_t calls_size;
 	uint8_t *params;
 	size_t params_size;
+	bool has_params; /* they are in params, and in their slots */
 	struct watch *watch;
 };
 
@@ -338,7 +339,8 @@ static void fill_launch_slots(struct room *room, struct warp *w)
 		const struct code_constant *c = &kernel->constants[i];
 		struct code_sreg slot = { .slot = c->slot, .wide = c->wide };
 
-		fill_slot(w, &slot, c->bits);
+		if (!c->is_param)
+			fill_slot(w, &slot, c->bits);
 	}
 	for (uint32_t i = 0; i < kernel->n_sregs; i++) {
 		const struct code_sreg *sreg = &kernel->sregs[i];
@@ -353,6 +355,38 @@ static void fill_launch_slots(struct room *room, struct warp *w)
 		for (uint32_t lane = 0; lane < LANES; lane++)
 			slot[lane] = thread_sreg(&room->block, w, sreg, lane);
 	}
+}
+
+/* Parameters that have slots; lower/ has checked that they are in the block. */
+static void fill_param_slots(const struct block *block, struct warp *w)
+{
+	const struct softgpu_kernel *kernel = block->kernel;
+
+	for (uint32_t i = 0; i < kernel->n_constants; i++) {
+		const struct code_constant *c = &kernel->constants[i];
+		struct code_sreg slot = { .slot = c->slot, .wide = c->wide };
+		uint64_t value = 0;
+
+		if (!c->is_param)
+			continue;
+		memcpy(&value, block->params + c->bits, c->wide ? 8 : 4);
+		fill_slot(w, &slot, value);
+	}
+}
+
+/* Parameters are mostly those of the block before. */
+static void take_params(struct room *room, const struct softgpu_launch *launch)
+{
+	struct block *block = &room->block;
+
+	if (!block->params_size)
+		return;
+	if (room->has_params && !memcmp(room->params, launch->params, block->params_size))
+		return;
+	memcpy(room->params, launch->params, block->params_size);
+	for (uint32_t i = 0; i < block->n_warps; i++)
+		fill_param_slots(block, &block->warps[i]);
+	room->has_params = true;
 }
 
 static void fill_block_slots(const struct block *block, struct warp *w)
@@ -507,6 +541,7 @@ static int prepare(struct room *room, const struct softgpu_launch *launch)
 	memcpy(room->envreg, launch->envreg ? launch->envreg : no_envreg,
 		sizeof(room->envreg));
 	prepare_warps(room);
+	room->has_params = false;
 	room->kernel = launch->kernel;
 	room->serial = launch->kernel->serial;
 	room->launch = *launch;
@@ -593,8 +628,7 @@ static int begin(struct softgpu_scratch *scratch, struct room *room,
 		softgpu_report_block(faultp, r, block, "no memory to run a block");
 		return r;
 	}
-	if (block->params_size)
-		memcpy(room->params, launch->params, block->params_size);
+	take_params(room, launch);
 	if (block->has_reserved)
 		memset(block->shared + block->reserved_off, 0, RESERVED_SIZE);
 	block->n_dead = block->n_warps * LANES - block->n_threads;

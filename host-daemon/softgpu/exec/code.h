@@ -78,9 +78,10 @@ enum red {
 
 /* A slot that is filled before a block starts. */
 struct code_constant {
-	uint64_t bits;
+	uint64_t bits; /* of a parameter its offset in the parameter block */
 	uint16_t slot;
 	bool wide;
+	bool is_param;
 };
 
 struct code_sreg {

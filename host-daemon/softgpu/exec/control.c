@@ -5,21 +5,11 @@
 
 #include <time.h>
 
-#include "exec/warp.h"
+#include "exec/branch.h"
 
 HANDLER(BRA)
 {
-	const struct insn *target = ip + ip->target;
-
-	if (!mask)
-		return ip + 1;
-	if (mask != w->active)
-		return softgpu_warp_split(w, target, mask, ip + 1);
-	if (target > ip || --w->budget)
-		return target;
-	w->event = EVENT_SPENT;
-	w->at = target;
-	return LEAVE;
+	return branch(w, ip, mask);
 }
 
 /* Lanes may go to as many places as the table has; out of range is undefined: a fault. */

@@ -597,6 +597,11 @@ enum op {
 	SOFTGPU_OPS_COMPARE(OP_ENUM)
 	SOFTGPU_OPS_OTHER(OP_ENUM)
 #undef OP_ENUM
+	/* Comparisons before a branch, in the same order as above: both are run at once.
+	 */
+#define OP_ENUM(_name, ...) OP_##_name##_BRA,
+	SOFTGPU_OPS_COMPARE(OP_ENUM)
+#undef OP_ENUM
 	_OP_N,
 };
 /* clang-format on */

@@ -11,6 +11,9 @@
 
 #define ENTRY(_name, ...) [OP_##_name] = HANDLER_NAME(_name),
 
+#define DECLARE_BRANCH(_name, ...) DECLARE(_name##_BRA)
+#define ENTRY_BRANCH(_name, ...) ENTRY(_name##_BRA)
+
 #define ALL_OPS(X)                                                                       \
 	SOFTGPU_OPS_UNARY(X)                                                             \
 	SOFTGPU_OPS_BINARY(X)                                                            \
@@ -22,5 +25,7 @@
 #define TABLE_PASTE(_isa) TABLE_PASTE_(_isa)
 
 ALL_OPS(DECLARE)
+SOFTGPU_OPS_COMPARE(DECLARE_BRANCH)
 
-const insn_fn TABLE_PASTE(SOFTGPU_ISA)[_OP_N] = { ALL_OPS(ENTRY) };
+const insn_fn TABLE_PASTE(
+	SOFTGPU_ISA)[_OP_N] = { ALL_OPS(ENTRY) SOFTGPU_OPS_COMPARE(ENTRY_BRANCH) };

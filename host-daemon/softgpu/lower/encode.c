@@ -33,9 +33,11 @@ static const char signatures[_OP_N][_FIELD_N + 1] = {
 	[OP_##_name] = { RESULT(_D), LETTER_##_A, LETTER_##_B, LETTER_##_C, '-', '-', 0 },
 #define COMPARE(_name, _T, _expr)                                                        \
 	[OP_##_name] = { 'P', LETTER_##_T, LETTER_##_T, '-', '-', '-', 0 },
+#define COMPARE_BRANCH(_name, _T, _expr) COMPARE(_name##_BRA, _T, _expr)
 #define OTHER(_name, _signature) [OP_##_name] = _signature,
 	SOFTGPU_OPS_UNARY(UNARY) SOFTGPU_OPS_BINARY(BINARY) SOFTGPU_OPS_TERNARY(TERNARY)
-		SOFTGPU_OPS_COMPARE(COMPARE) SOFTGPU_OPS_OTHER(OTHER)
+		SOFTGPU_OPS_COMPARE(COMPARE) SOFTGPU_OPS_COMPARE(COMPARE_BRANCH)
+			SOFTGPU_OPS_OTHER(OTHER)
 };
 
 const char *op_signature(unsigned int op)
@@ -45,8 +47,10 @@ const char *op_signature(unsigned int op)
 
 static const char *const names[_OP_N] = {
 #define NAME(_name, ...) [OP_##_name] = #_name,
+#define NAME_BRANCH(_name, ...) [OP_##_name##_BRA] = #_name,
 	SOFTGPU_OPS_UNARY(NAME) SOFTGPU_OPS_BINARY(NAME) SOFTGPU_OPS_TERNARY(NAME)
-		SOFTGPU_OPS_COMPARE(NAME) SOFTGPU_OPS_OTHER(NAME)
+		SOFTGPU_OPS_COMPARE(NAME) SOFTGPU_OPS_COMPARE(NAME_BRANCH)
+			SOFTGPU_OPS_OTHER(NAME)
 };
 
 const char *op_name(unsigned int op)
@@ -162,6 +166,7 @@ static void emit_fixed_slots(struct lowering *l, struct softgpu_kernel *kernel)
 				.bits = v->bits + (v->is_shared_end ? l->shared_size : 0),
 				.slot = (uint16_t)v->slot,
 				.wide = v->class == CLASS_64,
+				.is_param = v->is_param,
 			};
 		else if (v->kind == VALUE_SREG)
 			kernel->sregs[kernel->n_sregs++] = (struct code_sreg){

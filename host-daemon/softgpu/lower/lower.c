@@ -180,8 +180,10 @@ static void kernel_freep(struct softgpu_kernel **kernelp)
 
 int lower_code(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers)
 {
-	int r = lower_liveness(l);
+	int r = lower_simplify(l);
 
+	if (!r)
+		r = lower_liveness(l);
 	if (!r)
 		r = lower_slots(l);
 	if (r)

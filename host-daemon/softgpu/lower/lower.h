@@ -89,6 +89,7 @@ struct value {
 	uint8_t sreg;
 	uint8_t number;
 	bool is_shared_end; /* a constant to which the static shared size is added */
+	bool is_param;	    /* a constant that is in the parameters, bits: where */
 	uint32_t slot;
 	uint32_t high; /* of a register of 128 bits: the value of its upper half */
 	uint64_t bits;
@@ -291,6 +292,11 @@ struct softgpu_kernel *lower_kernel_free(struct softgpu_kernel *kernel);
 
 int lowering_init(struct lowering *l);
 void lowering_deinit(struct lowering *l);
+
+/* simplify.c: fewer operations that do the same */
+int lower_simplify(struct lowering *l);
+/* Return: whether other operations than the next one may be run after that one. */
+bool lower_leaves(const struct operation *o);
 
 /* From operations to code. */
 int lower_code(
