@@ -12,6 +12,12 @@
  *
  * Shared addresses are offsets of 32 bits in the block's shared memory; global ones
  * are addresses in this process. Alignment is that of the whole vector, as in PTX.
+ *
+ * Whether addresses are linear or uniform is their step. Of several accesses with the
+ * same address in a block of operations the first one notes it, or that there is none, or
+ * that not all lanes were there; lower/notes.c says which. What an access does with a
+ * step depends on the addresses of two lanes, which it checks: a wrong note could lead to
+ * other results, but to no other memory.
  */
 
 #include "exec/memory.h"
@@ -48,6 +54,34 @@ SCALAR bool halves_32(const uint32_t *address, uint32_t step)
 	}
 	return !differ;
 }
+
+#define STEP_NONE UINT32_MAX
+
+/* Returns: by how much the addresses of each half go up, @size or (@is_load) 0, or none;
+ * or what was noted. */
+#define FIND_STEP(_bits)                                                                 \
+	SCALAR uint32_t step_##_bits(struct warp *w, const struct insn *ip,              \
+		const u##_bits *address, uint32_t mask, uint32_t size, bool is_load)     \
+	{                                                                                \
+		uint32_t *note = &w->notes[ip->reserved >> ACCESS_NOTE_SHIFT &           \
+					   (ACCESS_NOTES_MAX - 1)];                      \
+		uint32_t step = STEP_NONE;                                               \
+                                                                                         \
+		if (mask == UINT32_MAX) {                                                \
+			if (ip->reserved & ACCESS_NOTED && *note != STEP_NONE)           \
+				return *note;                                            \
+			if (halves_##_bits(address, size))                               \
+				step = size;                                             \
+			else if (is_load && halves_##_bits(address, 0))                  \
+				step = 0;                                                \
+		}                                                                        \
+		if (ip->reserved & ACCESS_NOTES)                                         \
+			*note = step;                                                    \
+		return step;                                                             \
+	}
+
+FIND_STEP(32)
+FIND_STEP(64)
 
 /* Returns: whether @size bytes for each half are allowed; often they are one piece. */
 SCALAR bool halves_allowed(const struct warp *w, uint64_t low, uint64_t high,
@@ -203,33 +237,24 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
                                                                                          \
 	(void)s1, (void)s2, (void)s3
 
+/* The near and the single way, a function of its own: it needs registers that the others
+ * would have to save. */
+#define REST(_op) HANDLER_NAME(_op##_rest)
+#define HANDLER_REST(_op)                                                                \
+	__attribute__((noinline)) static const struct insn *REST(_op)(                   \
+		struct warp * w, const struct insn *ip, uint32_t mask)
+
 #define LOAD_GLOBAL(_op, _M, _R, _n)                                                     \
-	HANDLER(_op)                                                                     \
+	HANDLER_REST(_op)                                                                \
 	{                                                                                \
 		const uint64_t *address = REG(uint64_t, ip->a);                          \
 		const uint32_t size = _n * sizeof(_M);                                   \
 		const int64_t off = ip->off;                                             \
-		uint64_t low = address[0] + (uint64_t)off;                               \
-		uint64_t high = address[HALF] + (uint64_t)off;                           \
 		const struct insn *fault;                                                \
 		LOAD_REGISTERS(_R, _n);                                                  \
                                                                                          \
 		if (!mask)                                                               \
 			return ip + 1;                                                   \
-		if (mask == UINT32_MAX && !((low | high) & (size - 1))) {                \
-			if (halves_64(address, size) &&                                  \
-				halves_allowed(                                          \
-					w, low, high, HALF * size, SOFTGPU_READ)) {      \
-				LINEAR_HALVES(const _M, from, _n, low, high,             \
-					LOAD_ELEMENTS(_M, _R, _n, from + _n * i));       \
-				return ip + 1;                                           \
-			}                                                                \
-			if (halves_64(address, 0) &&                                     \
-				halves_allowed(w, low, high, size, SOFTGPU_READ)) {      \
-				UNIFORM_ELEMENTS(_M, _R, _n, low, high);                 \
-				return ip + 1;                                           \
-			}                                                                \
-		}                                                                        \
 		if (!near_global(w, address, off, mask, size, SOFTGPU_READ)) {           \
 			fault = global_fault(w, ip, address, mask, size, SOFTGPU_READ);  \
 			if (fault)                                                       \
@@ -238,28 +263,43 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		GATHER(mask, LOAD_ELEMENTS(_M, _R, _n,                                   \
 				     (uintptr_t)(address[i] + (uint64_t)off)));          \
 		return ip + 1;                                                           \
-	}
-
-#define STORE_GLOBAL(_op, _M, _R, _n)                                                    \
+	}                                                                                \
+                                                                                         \
 	HANDLER(_op)                                                                     \
 	{                                                                                \
 		const uint64_t *address = REG(uint64_t, ip->a);                          \
 		const uint32_t size = _n * sizeof(_M);                                   \
+		uint64_t low = address[0] + (uint64_t)(int64_t)ip->off;                  \
+		uint64_t high = address[HALF] + (uint64_t)(int64_t)ip->off;              \
+		uint32_t step = step_64(w, ip, address, mask, size, true);               \
+		LOAD_REGISTERS(_R, _n);                                                  \
+                                                                                         \
+		if (step == STEP_NONE || (low | high) & (size - 1))                      \
+			return REST(_op)(w, ip, mask);                                   \
+		if (step == size &&                                                      \
+			halves_allowed(w, low, high, HALF * size, SOFTGPU_READ)) {       \
+			LINEAR_HALVES(const _M, from, _n, low, high,                     \
+				LOAD_ELEMENTS(_M, _R, _n, from + _n * i));               \
+			return ip + 1;                                                   \
+		}                                                                        \
+		if (step == 0 && halves_allowed(w, low, high, size, SOFTGPU_READ)) {     \
+			UNIFORM_ELEMENTS(_M, _R, _n, low, high);                         \
+			return ip + 1;                                                   \
+		}                                                                        \
+		return REST(_op)(w, ip, mask);                                           \
+	}
+
+#define STORE_GLOBAL(_op, _M, _R, _n)                                                    \
+	HANDLER_REST(_op)                                                                \
+	{                                                                                \
+		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		const uint32_t size = _n * sizeof(_M);                                   \
 		const int64_t off = ip->off;                                             \
-		uint64_t low = address[0] + (uint64_t)off;                               \
-		uint64_t high = address[HALF] + (uint64_t)off;                           \
 		const struct insn *fault;                                                \
 		STORE_REGISTERS(_R, _n);                                                 \
                                                                                          \
 		if (!mask)                                                               \
 			return ip + 1;                                                   \
-		if (mask == UINT32_MAX && !((low | high) & (size - 1)) &&                \
-			halves_64(address, size) &&                                      \
-			halves_allowed(w, low, high, HALF * size, SOFTGPU_WRITE)) {      \
-			LINEAR_HALVES(_M, to, _n, low, high,                             \
-				STORE_ELEMENTS(_M, _n, to + _n * i));                    \
-			return ip + 1;                                                   \
-		}                                                                        \
 		if (!near_global(w, address, off, mask, size, SOFTGPU_WRITE)) {          \
 			fault = global_fault(w, ip, address, mask, size, SOFTGPU_WRITE); \
 			if (fault)                                                       \
@@ -268,64 +308,100 @@ static const struct insn *shared_fault(struct warp *w, const struct insn *ip,
 		SCATTER(mask, STORE_ELEMENTS(                                            \
 				      _M, _n, (uintptr_t)(address[i] + (uint64_t)off))); \
 		return ip + 1;                                                           \
+	}                                                                                \
+                                                                                         \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint64_t *address = REG(uint64_t, ip->a);                          \
+		const uint32_t size = _n * sizeof(_M);                                   \
+		uint64_t low = address[0] + (uint64_t)(int64_t)ip->off;                  \
+		uint64_t high = address[HALF] + (uint64_t)(int64_t)ip->off;              \
+		uint32_t step = step_64(w, ip, address, mask, size, false);              \
+		STORE_REGISTERS(_R, _n);                                                 \
+                                                                                         \
+		if (step != size || (low | high) & (size - 1) ||                         \
+			!halves_allowed(w, low, high, HALF * size, SOFTGPU_WRITE))       \
+			return REST(_op)(w, ip, mask);                                   \
+		LINEAR_HALVES(                                                           \
+			_M, to, _n, low, high, STORE_ELEMENTS(_M, _n, to + _n * i));     \
+		return ip + 1;                                                           \
 	}
 
 #define LOAD_SHARED(_op, _M, _R, _n)                                                     \
-	HANDLER(_op)                                                                     \
+	HANDLER_REST(_op)                                                                \
 	{                                                                                \
 		const uint32_t *address = REG(uint32_t, ip->a);                          \
 		const uint32_t size = _n * sizeof(_M), off = (uint32_t)ip->off;          \
 		const uint8_t *shared = w->block->shared;                                \
-		uint32_t low = address[0] + off, high = address[HALF] + off;             \
 		LOAD_REGISTERS(_R, _n);                                                  \
                                                                                          \
-		w->polled |= ip->reserved & ACCESS_POLLS;                                \
 		if (!mask)                                                               \
 			return ip + 1;                                                   \
-		if (mask == UINT32_MAX && !((low | high) & (size - 1))) {                \
-			if (halves_32(address, size) &&                                  \
-				halves_shared(w, low, high, HALF * size)) {              \
-				LINEAR_HALVES(const _M, from, _n, shared + low,          \
-					shared + high,                                   \
-					LOAD_ELEMENTS(_M, _R, _n, from + _n * i));       \
-				return ip + 1;                                           \
-			}                                                                \
-			if (halves_32(address, 0) &&                                     \
-				halves_shared(w, low, high, size)) {                     \
-				UNIFORM_ELEMENTS(                                        \
-					_M, _R, _n, shared + low, shared + high);        \
-				return ip + 1;                                           \
-			}                                                                \
-		}                                                                        \
 		if (!near_shared(w, address, off, mask, size))                           \
 			return shared_fault(w, ip, address, mask, size);                 \
 		GATHER(mask, LOAD_ELEMENTS(_M, _R, _n,                                   \
 				     shared + (uint32_t)(address[i] + off)));            \
 		return ip + 1;                                                           \
+	}                                                                                \
+                                                                                         \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint32_t *address = REG(uint32_t, ip->a);                          \
+		const uint32_t size = _n * sizeof(_M);                                   \
+		const uint8_t *shared = w->block->shared;                                \
+		uint32_t low = address[0] + (uint32_t)ip->off;                           \
+		uint32_t high = address[HALF] + (uint32_t)ip->off;                       \
+		uint32_t step = step_32(w, ip, address, mask, size, true);               \
+		LOAD_REGISTERS(_R, _n);                                                  \
+                                                                                         \
+		if (ip->reserved & ACCESS_POLLS)                                         \
+			w->polled = true;                                                \
+		if (step == STEP_NONE || (low | high) & (size - 1))                      \
+			return REST(_op)(w, ip, mask);                                   \
+		if (step == size && halves_shared(w, low, high, HALF * size)) {          \
+			LINEAR_HALVES(const _M, from, _n, shared + low, shared + high,   \
+				LOAD_ELEMENTS(_M, _R, _n, from + _n * i));               \
+			return ip + 1;                                                   \
+		}                                                                        \
+		if (step == 0 && halves_shared(w, low, high, size)) {                    \
+			UNIFORM_ELEMENTS(_M, _R, _n, shared + low, shared + high);       \
+			return ip + 1;                                                   \
+		}                                                                        \
+		return REST(_op)(w, ip, mask);                                           \
 	}
 
 #define STORE_SHARED(_op, _M, _R, _n)                                                    \
-	HANDLER(_op)                                                                     \
+	HANDLER_REST(_op)                                                                \
 	{                                                                                \
 		const uint32_t *address = REG(uint32_t, ip->a);                          \
 		const uint32_t size = _n * sizeof(_M), off = (uint32_t)ip->off;          \
 		uint8_t *shared = w->block->shared;                                      \
-		uint32_t low = address[0] + off, high = address[HALF] + off;             \
 		STORE_REGISTERS(_R, _n);                                                 \
                                                                                          \
 		if (!mask)                                                               \
 			return ip + 1;                                                   \
-		if (mask == UINT32_MAX && !((low | high) & (size - 1)) &&                \
-			halves_32(address, size) &&                                      \
-			halves_shared(w, low, high, HALF * size)) {                      \
-			LINEAR_HALVES(_M, to, _n, shared + low, shared + high,           \
-				STORE_ELEMENTS(_M, _n, to + _n * i));                    \
-			return ip + 1;                                                   \
-		}                                                                        \
 		if (!near_shared(w, address, off, mask, size))                           \
 			return shared_fault(w, ip, address, mask, size);                 \
 		SCATTER(mask,                                                            \
 			STORE_ELEMENTS(_M, _n, shared + (uint32_t)(address[i] + off)));  \
+		return ip + 1;                                                           \
+	}                                                                                \
+                                                                                         \
+	HANDLER(_op)                                                                     \
+	{                                                                                \
+		const uint32_t *address = REG(uint32_t, ip->a);                          \
+		const uint32_t size = _n * sizeof(_M);                                   \
+		uint8_t *shared = w->block->shared;                                      \
+		uint32_t low = address[0] + (uint32_t)ip->off;                           \
+		uint32_t high = address[HALF] + (uint32_t)ip->off;                       \
+		uint32_t step = step_32(w, ip, address, mask, size, false);              \
+		STORE_REGISTERS(_R, _n);                                                 \
+                                                                                         \
+		if (step != size || (low | high) & (size - 1) ||                         \
+			!halves_shared(w, low, high, HALF * size))                       \
+			return REST(_op)(w, ip, mask);                                   \
+		LINEAR_HALVES(_M, to, _n, shared + low, shared + high,                   \
+			STORE_ELEMENTS(_M, _n, to + _n * i));                            \
 		return ip + 1;                                                           \
 	}
 

@@ -674,6 +674,16 @@ enum redux {
 /* reserved of LDS_*, and of STS_*: it has a memory order, as where a thread waits */
 #define ACCESS_POLLS 1u
 
+/*
+ * reserved of LDG_*, LDS_*, STG_* and STS_*: several of a block have the same address,
+ * but for the offset in the instruction. The first one notes how it goes on from lane to
+ * lane, in the warp, where the others find it; 3 bits: where.
+ */
+#define ACCESS_NOTES 2u
+#define ACCESS_NOTED 4u
+#define ACCESS_NOTE_SHIFT 4
+#define ACCESS_NOTES_MAX 8u
+
 /* reserved of MBARRIER_TEST and MBARRIER_PARITY: a thread that waits lets others run; of
  * MBARRIER_COMPLETE: the bytes are those of the copy before */
 #define MBARRIER_YIELDS 1u

@@ -115,6 +115,8 @@ struct warp {
 
 	uint32_t last_error[LANES]; /* of the device runtime; see service.c */
 
+	uint32_t notes[ACCESS_NOTES_MAX]; /* see memory.c */
+
 	/* EVENT_FAULT */
 	int fault_code;
 	uint32_t fault_lane;

@@ -183,6 +183,8 @@ int lower_code(struct lowering *l, struct softgpu_kernel *kernel, const insn_fn 
 	int r = lower_simplify(l);
 
 	if (!r)
+		r = lower_notes(l);
+	if (!r)
 		r = lower_liveness(l);
 	if (!r)
 		r = lower_slots(l);

@@ -298,6 +298,9 @@ int lower_simplify(struct lowering *l);
 /* Return: whether other operations than the next one may be run after that one. */
 bool lower_leaves(const struct operation *o);
 
+/* notes.c: accesses whose addresses are known to go on as those before */
+int lower_notes(struct lowering *l);
+
 /* From operations to code. */
 int lower_code(
 	struct lowering *l, struct softgpu_kernel *kernel, const insn_fn *handlers);
