@@ -21,13 +21,10 @@
 #define REDUCE_OTHER_INSTRUCTIONS (20 + 8 * 10 + 5)
 #define MATMUL_TILE_INSTRUCTIONS (10 + 3 * NATIVE_TILE)
 #define MATMUL_OTHER_INSTRUCTIONS 33
-#define MMA_LOOP 256
-#define MMA_OPERATIONS(_k) (16.0 * 4 * MMA_LOOP * 4 * 2 * 16 * 8 * (_k))
-#define DP4A_LOOP 256
+#define MMA_OPERATIONS(_k)                                                               \
+	((double)NATIVE_WARPS * NATIVE_ROUNDS * NATIVE_CHAINS * 2 * 16 * 8 * (_k))
 #define DP4A_LOOP_INSTRUCTIONS 7
 #define DP4A_OTHER_INSTRUCTIONS 15
-#define TEXTURE_WIDTH 256
-#define TEXTURE_LOOP 256
 
 #define HEAD ".version 7.8\n.target sm_80\n.address_size 64\n"
 
@@ -198,20 +195,20 @@ static const struct kernel kernels[] = {
 		(double)NATIVE_N *NATIVE_N *(
 			NATIVE_N / NATIVE_TILE * MATMUL_TILE_INSTRUCTIONS +
 			MATMUL_OTHER_INSTRUCTIONS) },
-	{ "soft_kernel_dp4a", dp4a_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false, DP4A_LOOP,
-		16.0 * 128 *
-			(DP4A_LOOP * DP4A_LOOP_INSTRUCTIONS + DP4A_OTHER_INSTRUCTIONS) },
-	{ "soft_kernel_mma", mma_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false, MMA_LOOP,
+	{ "soft_kernel_dp4a", dp4a_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false, NATIVE_ROUNDS,
+		(double)NATIVE_THREADS *(NATIVE_ROUNDS *DP4A_LOOP_INSTRUCTIONS +
+					 DP4A_OTHER_INSTRUCTIONS) },
+	{ "soft_kernel_mma", mma_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false, NATIVE_ROUNDS,
 		MMA_OPERATIONS(16) },
 	{ "soft_kernel_mma_f16", mma_f16_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false,
-		MMA_LOOP, MMA_OPERATIONS(16) },
+		NATIVE_ROUNDS, MMA_OPERATIONS(16) },
 	{ "soft_kernel_mma_tf32", mma_tf32_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false,
-		MMA_LOOP, MMA_OPERATIONS(8) },
-	{ "soft_kernel_mma_s8", mma_s8_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false, MMA_LOOP,
-		MMA_OPERATIONS(32) },
+		NATIVE_ROUNDS, MMA_OPERATIONS(8) },
+	{ "soft_kernel_mma_s8", mma_s8_ptx, { 16, 1 }, { 128, 1 }, 1, 4, false,
+		NATIVE_ROUNDS, MMA_OPERATIONS(32) },
 	{ "soft_kernel_texture", texture_ptx, { 16, 1 }, { 128, 1 }, 2,
-		(size_t)4 * TEXTURE_WIDTH *TEXTURE_WIDTH, true, TEXTURE_LOOP,
-		16.0 * 128 * TEXTURE_LOOP },
+		(size_t)4 * NATIVE_TEXTURE *NATIVE_TEXTURE, true, NATIVE_ROUNDS,
+		(double)NATIVE_THREADS *NATIVE_ROUNDS },
 };
 
 /* The processor time of all threads of the process, in ns. */
@@ -233,9 +230,9 @@ static CUtexObject make_texture(CUdeviceptr piece)
 	resource.res.pitch2D.devPtr = piece;
 	resource.res.pitch2D.format = CU_AD_FORMAT_FLOAT;
 	resource.res.pitch2D.numChannels = 1;
-	resource.res.pitch2D.width = TEXTURE_WIDTH;
-	resource.res.pitch2D.height = TEXTURE_WIDTH;
-	resource.res.pitch2D.pitchInBytes = 4 * TEXTURE_WIDTH;
+	resource.res.pitch2D.width = NATIVE_TEXTURE;
+	resource.res.pitch2D.height = NATIVE_TEXTURE;
+	resource.res.pitch2D.pitchInBytes = 4 * NATIVE_TEXTURE;
 	for (int i = 0; i < 3; i++)
 		texture.addressMode[i] = CU_TR_ADDRESS_MODE_CLAMP;
 	must(cuTexObjectCreate(&object, &resource, &texture, NULL));
@@ -301,12 +298,23 @@ void measure_soft(struct bench *bench)
  * The same loops, compiled for this machine
  */
 
+/* The work of the kernel that does the same. */
+static double work_of(const struct native_loop *loop)
+{
+	const char *name = loop->name + strlen("loop_");
+
+	for (size_t i = 0; i < BENCH_N(kernels); i++)
+		if (!strcmp(kernels[i].name + strlen("soft_kernel_"), name))
+			return kernels[i].work;
+	abort();
+}
+
 void bench_native(const struct bench_sink *sink)
 {
-	for (size_t i = 0; i < BENCH_N(native_loops); i++) {
+	for (size_t i = 0; i < NATIVE_LOOPS; i++) {
 		const struct native_loop *loop = &native_loops[i];
 		struct bench_samples samples = {};
-		double start, work = kernels[i].work;
+		double start, work = work_of(loop);
 
 		if (!bench_wanted(sink->options, loop->name))
 			continue;

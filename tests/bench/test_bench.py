@@ -24,7 +24,8 @@ LIMITS = [
     "clock_gettime",
 ]
 LIMITS += [f"memcpy_{size}" for size in SIZES] + [f"nt_copy_{size}" for size in SIZES[4:]]
-LIMITS += ["loop_vadd", "loop_reduce", "loop_matmul"]
+LOOPS = ("vadd", "reduce", "matmul", "dp4a", "mma_tf32", "mma_s8", "texture")
+LIMITS += [f"loop_{name}" for name in LOOPS]
 # Rows that need a processor for each side; otherwise they have a reason, or are omitted.
 CROSS = ["spin_round_trip", "futex_wake_cross", "eventfd_wake_cross", "ring_enqueue"]
 CROSS += ["ring_rate", "eventfd_wake_asleep"]
