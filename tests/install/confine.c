@@ -51,8 +51,8 @@ static void allow_call(const char *name)
 	if (call == __NR_SCMP_ERROR || call < 0)
 		return;
 	if (call == SCMP_SYS(socket))
-		errno = -seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1,
-			SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+		errno = -seccomp_rule_add(
+			filter, SCMP_ACT_ALLOW, call, 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
 	else
 		errno = -seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
 	need(!errno, name);
