@@ -495,27 +495,37 @@ static int check_grant(struct vgpu *vgpu, u32 index, u32 first, u32 n)
 	return 0;
 }
 
-static int accept_locked(struct vgpu_client *client, u32 first, u32 n)
+/* Under vgpu->lock. Return: 0 and the channel's index, or -errno. */
+static int check_accept(struct vgpu_client *client,
+			const struct vgpu_ioc_extents *extents, u32 *indexp)
 {
 	struct vgpu *vgpu = client->vgpu;
-	u32 index;
-	int r;
 
 	follow_generation(vgpu);
 	if (!is_ready(client))
 		return -ENOTCONN;
 	if (client->mm != current->mm)
 		return -EACCES;
-	index = vgpu_channel_index(vgpu, client->channel);
+	*indexp = vgpu_channel_index(vgpu, client->channel);
 	/* Partner: the host's stores to the table, before it announces a grant.
 	 */
 	smp_rmb();
-	r = check_grant(vgpu, index, first, n);
+	return check_grant(vgpu, *indexp, extents->first, extents->n);
+}
+
+/* Once more with the pages: the channel may have ended while they were made. */
+static int take_extents(struct vgpu_client *client,
+			const struct vgpu_ioc_extents *extents)
+{
+	struct vgpu *vgpu = client->vgpu;
+	u32 index;
+	int r;
+
+	mutex_lock(&vgpu->lock);
+	r = check_accept(client, extents, &index);
 	if (!r)
-		r = vgpu_pages_add(vgpu, vgpu_extent_off(vgpu, first),
-				   (u64)n * VGPU_EXTENT_SIZE);
-	if (!r)
-		memset(vgpu->owners + first, 1 + index, n);
+		memset(vgpu->owners + extents->first, 1 + index, extents->n);
+	mutex_unlock(&vgpu->lock);
 	return r;
 }
 
@@ -523,15 +533,19 @@ int vgpu_channel_accept(struct vgpu_client *client,
 			const struct vgpu_ioc_extents *extents)
 {
 	struct vgpu *vgpu = client->vgpu;
+	u32 index;
 	int r;
 
 	if (!extents->n || extents->first >= vgpu->layout.n_extents ||
 	    extents->n > vgpu->layout.n_extents - extents->first)
 		return -EINVAL;
 	mutex_lock(&vgpu->lock);
-	r = accept_locked(client, extents->first, extents->n);
+	r = check_accept(client, extents, &index);
 	mutex_unlock(&vgpu->lock);
-	return r;
+	if (!r)
+		r = vgpu_pages_add(vgpu, vgpu_extent_off(vgpu, extents->first),
+				   (u64)extents->n * VGPU_EXTENT_SIZE);
+	return r ? r : take_extents(client, extents);
 }
 
 bool vgpu_channel_has(struct vgpu_client *client, u64 off, u64 size)

@@ -240,6 +240,7 @@ static struct vgpu *vgpu_new(struct pci_dev *pci)
 	kref_init(&vgpu->ref);
 	vgpu->number = -1;
 	vgpu->pci = pci_dev_get(pci);
+	mutex_init(&vgpu->chunk_lock);
 	mutex_init(&vgpu->lock);
 	init_rwsem(&vgpu->map_lock);
 	INIT_LIST_HEAD(&vgpu->clients);

@@ -54,14 +54,13 @@ static int add_chunk(struct vgpu *vgpu, unsigned int chunk)
 int vgpu_pages_add(struct vgpu *vgpu, u64 off, u64 size)
 {
 	unsigned int chunk = off / VGPU_CHUNK_SIZE;
-	int r;
+	int r = 0;
 
-	for (; chunk <= (off + size - 1) / VGPU_CHUNK_SIZE; chunk++) {
+	mutex_lock(&vgpu->chunk_lock);
+	for (; !r && chunk <= (off + size - 1) / VGPU_CHUNK_SIZE; chunk++)
 		r = add_chunk(vgpu, chunk);
-		if (r)
-			return r;
-	}
-	return 0;
+	mutex_unlock(&vgpu->chunk_lock);
+	return r;
 }
 
 static struct page *page_at(struct vgpu *vgpu, u64 off)

@@ -15,11 +15,16 @@
  * Locks, in the order in which they are taken:
  *
  *	mmap_lock	of a process; the kernel's
- *	vgpu->lock	clients, channels, owners, chunks; may sleep, but
- *touches no memory of a process, and adds no memory to the kernel under
- *mmap_lock vgpu->map_lock	taken for writing to set `dead` or `revoked`,
- *for reading while pages are inserted: after that store no page is inserted, so
- *that removing them once suffices
+ *	vgpu->lock	clients, channels, owners; may sleep, but touches no
+ *			memory of a process
+ *	vgpu->map_lock	taken for writing to set `dead` or `revoked`, for
+ *			reading while pages are inserted: after that store no
+ *			page is inserted, so that removing them once suffices
+ *
+ * vgpu->chunk_lock is taken alone. It is held while memory is added to the
+ * kernel, which takes the locks of CPU hot-plug, under which others take
+ * mmap_lock: so it must never be taken under mmap_lock, nor under a lock that
+ * is.
  *
  * Whoever reads the shared memory without vgpu->lock is inside
  * vgpu_enter(), and remove() waits for all of these.
@@ -70,9 +75,11 @@ struct vgpu {
 	void __iomem *registers;
 	void *head; /* all before the extents, in the kernel, cached */
 	u8 *owners; /* of each extent: 0, or 1 + channel; private */
-	struct dev_pagemap **chunks;
 	unsigned int n_chunks;
 	unsigned int n_vectors;
+
+	struct mutex chunk_lock; /* see above */
+	struct dev_pagemap **chunks;
 
 	struct mutex lock; /* see above */
 	struct list_head clients;
@@ -112,7 +119,7 @@ void vgpu_put(struct vgpu *vgpu);
  * pages.c
  */
 
-/* Makes struct pages for a range of the shared memory; under vgpu->lock. */
+/* Makes struct pages for a range of the shared memory. */
 int vgpu_pages_add(struct vgpu *vgpu, u64 off, u64 size);
 /* Maps the head into the kernel. */
 int vgpu_pages_map_head(struct vgpu *vgpu);
