@@ -4,8 +4,8 @@
 
 usage: module-host.py SOCKET [--set FIELD=VALUE]... [--lie LIE]
 
-Each process gets 4 extents, and one more for each ring of its doorbell. Ends when QEMU
-does. Prints a line for each step of a channel: milliseconds, step, channel; and one for
+Each process gets 4 extents, and one more for each ring of its doorbell, 8 at most. Ends
+when QEMU does. Prints a line for each step of a channel: milliseconds, step, channel; and one for
 each ring.
 
   --set FIELD=VALUE   a number of the header, instead of the right one
@@ -34,7 +34,7 @@ SERVER = import_module("ivshmem-server")
 # vgpu/ring-layout.h
 MAGIC, VERSION = 0x314D485355504756, 3
 MIB, EXTENT, AREA = 1 << 20, 2 << 20, 4 << 20
-SIZE, VECTORS, N_CHANNELS, GRANT = 256 * MIB, 32, 8, 4
+SIZE, VECTORS, N_CHANNELS, GRANT, GRANTS_MAX = 256 * MIB, 32, 8, 4, 8
 TABLE, ENTRY, OWNERS, STATUS, SLOTS = 4096, 256, 1 << 20, 64 << 10, 1 << 20
 FREE, CLAIMED, OPENING, OPEN, REFUSED, DEAD, CLOSING = range(7)
 FIELDS = {"protocol_version": ("<I", 8), "n_channels": ("<I", 12), "shm_size": ("<Q", 16),
@@ -54,7 +54,7 @@ class Host:
         self.fd = os.memfd_create("vgpu-test")
         os.ftruncate(self.fd, SIZE)
         self.memory = mmap.mmap(self.fd, 2 * MIB)
-        self.start, self.lie, self.next_extent = time.monotonic(), lie, 0
+        self.start, self.lie = time.monotonic(), lie
         self.grants, self.has_lied = {}, False
         for name, value in fields.items():
             self.put(name, value)
@@ -79,9 +79,17 @@ class Host:
             self.memory[OWNERS + first:OWNERS + first + n] = bytes([owner]) * n
         self.grants.setdefault(channel, []).append((first, n))
 
+    def n_owned(self, channel):
+        return sum(n for _, n in self.grants[channel])
+
+    def find_free(self, n):
+        used = {extent for runs in self.grants.values() for first, n_used in runs
+                for extent in range(first, first + n_used)}
+        return next(first for first in range(RIGHT["n_extents"])
+                    if not used & set(range(first, first + n)))
+
     def grant(self, channel, n):
-        first = 0 if self.lie == "twice" else self.next_extent
-        self.next_extent += n
+        first = 0 if self.lie == "twice" else self.find_free(n)
         self.own(channel, first, n, 1 + channel)
         return first
 
@@ -106,8 +114,6 @@ class Host:
         entry = TABLE + channel * ENTRY
         self.memory[entry + 4:entry + ENTRY] = bytes(ENTRY - 4)
         self.set_state(channel, FREE)
-        if not self.grants:
-            self.next_extent = 0
         self.say("closed", channel)
 
     def scan(self):
@@ -126,11 +132,12 @@ class Host:
             self.has_lied = True
             self.memory[TABLE:TABLE + N_CHANNELS * ENTRY] = bytes(N_CHANNELS * ENTRY)
             self.memory[OWNERS:OWNERS + RIGHT["n_extents"]] = bytes(RIGHT["n_extents"])
-            self.grants, self.next_extent = {}, 0
+            self.grants = {}
             self.put("generation", 2)
             self.say("afresh")
         elif vector - 1 in self.grants:
-            self.grant(vector - 1, 1)
+            if self.n_owned(vector - 1) < GRANTS_MAX:
+                self.grant(vector - 1, 1)
             self.add_one(vector - 1)
 
     def add_one(self, channel):

@@ -399,12 +399,12 @@ static void kill_one(void)
 		hold_in_child(ends);
 		_exit(1);
 	}
+	close(ends[1]);
 	must(read(ends[0], &byte, 1) == 1);
 	must(module_call(channel.fd, VGPU_IOC_RING, NULL) == 0);
 	must(kill(pid, SIGKILL) == 0);
 	must(waitpid(pid, NULL, 0) == pid);
 	close(ends[0]);
-	close(ends[1]);
 }
 
 static void run_kills(unsigned int n)
