@@ -73,7 +73,7 @@ static void launches()
 	EXPECT(launch(shares, 1, 1, 49153), wrong);
 	EXPECT(launch(shares, 1, 1, 1 << 20), wrong);
 	/* The sizes are legal, but not for this kernel. */
-	EXPECT(launch(small, 1, 512, 0), cudaErrorLaunchOutOfResources);
+	EXPECT(launch(small, 1, 512, 0), cudaErrorInvalidValue);
 	/* A launch that is refused changes nothing for the next one. */
 	EXPECT(launch(fill, 1, 1, 0), cudaSuccess);
 }
