@@ -736,7 +736,7 @@ TEST(of_two_limits_the_lower_one_counts)
 	check_charges(60000000000, 3600000000000);
 }
 
-/* @n_blocks: all of them end, or none does */
+/* Once in a test: threads remain. @n_blocks: all of them end, or none does */
 static void check_limit(
 	uint64_t timeout_ns, uint64_t launch_ns, uint64_t works_ns, uint64_t n_blocks)
 {
@@ -761,12 +761,20 @@ TEST(a_kernel_that_never_ends_meets_the_time_limit)
 TEST(a_kernel_that_never_ends_meets_the_limit_of_its_launch)
 {
 	check_limit(0, 50000000, UINT64_MAX, 1);
+}
+
+TEST(the_limit_of_a_launch_counts_below_that_of_a_kernel)
+{
 	check_limit(UINT64_MAX / 4, 50000000, UINT64_MAX, 1);
 }
 
 /* Each block ends before anyone looks at a clock. */
-TEST(a_kernel_of_too_many_blocks_meets_the_time_limits)
+TEST(a_kernel_of_too_many_blocks_meets_the_time_limit)
 {
 	check_limit(50000000, 0, 0, UINT64_MAX);
+}
+
+TEST(a_kernel_of_too_many_blocks_meets_the_limit_of_its_launch)
+{
 	check_limit(0, 50000000, 0, UINT64_MAX);
 }
