@@ -162,6 +162,8 @@ def serve(host, connection, doorbells, interrupts):
     while True:
         for fd, _ in poll.poll(1 if host.lie == "noise" else None):
             if fd == connection.fileno():
+                # What the machine did just before its end.
+                host.scan()
                 return
             os.eventfd_read(fd)
             vector = doorbells.index(fd)
