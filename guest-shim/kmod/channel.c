@@ -15,6 +15,7 @@
  */
 
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/math64.h>
 #include <linux/pid.h>
@@ -29,6 +30,8 @@
 
 #define REGISTER_DOORBELL 12 /* peer << 16 | vector; the host is peer 0 */
 
+#define HOST_WAIT_MS 5000
+#define HOST_WAIT_STEP_MS 5
 #define DRAIN_MIN_MS 10
 #define DRAIN_MAX_MS 1000
 
@@ -81,8 +84,9 @@ static void ring_control(struct vgpu *vgpu)
 {
 	struct vgpu_shm_header *header = header_of(vgpu);
 
-	/* The number of requests, for debugging. */
-	WRITE_ONCE(header->n_requests, READ_ONCE(header->n_requests) + 1);
+	/* Partner: the host's load, before it looks at the channels. */
+	smp_store_release(&header->n_requests,
+			  READ_ONCE(header->n_requests) + 1);
 	vgpu_ring(vgpu, VGPU_DOORBELL_CONTROL);
 }
 
@@ -94,7 +98,32 @@ void vgpu_channel_write_boot_id(struct vgpu *vgpu, const u8 *boot_id)
 		memcpy(header->boot_id, boot_id, sizeof(header->boot_id));
 	else
 		memset(header->boot_id, 0, sizeof(header->boot_id));
-	vgpu_ring(vgpu, VGPU_DOORBELL_CONTROL);
+	WRITE_ONCE(header->is_leaving, !boot_id);
+	ring_control(vgpu);
+}
+
+static bool has_let_go(struct vgpu *vgpu)
+{
+	struct vgpu_shm_header *header = header_of(vgpu);
+
+	/* Partner: the host's store, after it has sent its interrupts. */
+	if (smp_load_acquire(&header->n_served) !=
+	    READ_ONCE(header->n_requests))
+		return false;
+	for (u32 i = 0; i < vgpu->layout.n_channels; i++)
+		if (read_head(vgpu, i).state == VGPU_CHANNEL_CLOSING)
+			return false;
+	return true;
+}
+
+void vgpu_channel_wait_for_host(struct vgpu *vgpu)
+{
+	for (int ms = 0; ms < HOST_WAIT_MS; ms += HOST_WAIT_STEP_MS) {
+		if (has_let_go(vgpu))
+			return;
+		msleep(HOST_WAIT_STEP_MS);
+	}
+	pci_warn(vgpu->pci, "the host does not answer\n");
 }
 
 /*

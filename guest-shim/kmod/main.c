@@ -345,6 +345,7 @@ static void remove(struct pci_dev *pci)
 	vgpu_pages_wait(vgpu);
 	vgpu_channel_finish_all(vgpu);
 	vgpu_channel_write_boot_id(vgpu, NULL);
+	vgpu_channel_wait_for_host(vgpu);
 	free_interrupts(vgpu, vgpu->n_vectors);
 	release_memory(vgpu);
 	pci_disable_device(pci);

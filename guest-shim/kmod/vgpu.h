@@ -164,8 +164,15 @@ void vgpu_channel_drain(struct work_struct *work);
 /* The same where all pages are known to be idle. */
 void vgpu_channel_finish_all(struct vgpu *vgpu);
 
-/* Writes the driver's boot id, or none. */
+/* Writes the driver's boot id, or none: then the host sends no interrupts. */
 void vgpu_channel_write_boot_id(struct vgpu *vgpu, const u8 *boot_id);
+/*
+ * Waits until the host has ended all channels and has seen that there is no
+ * boot id. QEMU (7.2) still watches the eventfds of a device that is gone, and
+ * crashes under TCG when one is signalled. The time is bounded: a host may
+ * not answer.
+ */
+void vgpu_channel_wait_for_host(struct vgpu *vgpu);
 
 void vgpu_ring(struct vgpu *vgpu, u32 doorbell);
 

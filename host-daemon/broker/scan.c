@@ -55,13 +55,20 @@ int scan_listen(struct vm *vm)
 
 bool scan_look(struct vm *vm)
 {
+	struct vgpu_shm_header *header;
 	bool found = false;
+	uint32_t n;
 
 	if (vm->gone || !vm->broker->synced)
 		return true;
+	header = vm_header(vm);
+	/* Partner: the guest's store, after that of its request or of is_leaving. */
+	n = __atomic_load_n(&header->n_requests, __ATOMIC_ACQUIRE);
 	boot_note_header(vm);
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
 		found |= channel_look(&vm->channels[i]);
+	/* Partner: the load in the driver's removal; the interrupts are sent by now. */
+	__atomic_store_n(&header->n_served, n, __ATOMIC_RELEASE);
 	return found;
 }
 

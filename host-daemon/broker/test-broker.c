@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -155,6 +156,25 @@ static void tell_memory(const struct memory *memory, uint64_t id)
 	check_eq(link_send(keeper.link, &message, fds, 2), 0);
 }
 
+/* The same with a doorbell and an interrupt, both of the broker. */
+static void tell_device(const struct memory *memory, int doorbell, int interrupt)
+{
+	const struct link_message message = {
+		.type = LINK_VM,
+		.id = 1,
+		.vm = {
+			.n_channels_max = memory->layout.n_channels,
+			.size = SHM_SIZE,
+			.n_doorbells = 1,
+			.n_interrupts = 1,
+			.pid = 1,
+		},
+	};
+	const int fds[] = { memory->shm, memory->ledger_fd, doorbell, interrupt };
+
+	check_eq(link_send(keeper.link, &message, fds, 4), 0);
+}
+
 /* Return: the worker's end of its control socket. */
 static int tell_worker(uint64_t id)
 {
@@ -201,7 +221,7 @@ static bool is_readable(int fd, int ms)
 	return poll(&poller, 1, ms) == 1;
 }
 
-static void say_hello(struct memory *memory, uint32_t channel)
+static void say_hello(const struct memory *memory, uint32_t channel)
 {
 	struct vgpu_channel_entry *entry = entry_of(memory, channel);
 
@@ -341,4 +361,53 @@ TEST(entries_of_a_worker_in_the_quota_page_are_erased_after_its_end)
 	check_eq(page->used[2], 0);
 	stop_broker();
 	close(control);
+}
+
+/* Waits until the broker has seen the request, as the driver does before it lets the
+ * device go. */
+static void request(const struct memory *memory, int doorbell)
+{
+	struct vgpu_shm_header *header = (struct vgpu_shm_header *)memory->map;
+	uint32_t n = __atomic_add_fetch(&header->n_requests, 1, __ATOMIC_RELEASE);
+
+	check_eq(eventfd_write(doorbell, 1), 0);
+	while (__atomic_load_n(&header->n_served, __ATOMIC_ACQUIRE) != n)
+		meet();
+}
+
+static void ask_and_close(const struct memory *memory, int doorbell)
+{
+	say_hello(memory, 0);
+	request(memory, doorbell);
+	__atomic_store_n(
+		&entry_of(memory, 0)->state, VGPU_CHANNEL_CLOSING, __ATOMIC_RELEASE);
+	request(memory, doorbell);
+	while (__atomic_load_n(&entry_of(memory, 0)->state, __ATOMIC_ACQUIRE) !=
+		VGPU_CHANNEL_FREE)
+		meet();
+}
+
+TEST(guest_that_lets_its_device_go_is_not_interrupted)
+{
+	const int doorbell = eventfd(0, EFD_NONBLOCK),
+		  interrupt = eventfd(0, EFD_NONBLOCK);
+	struct memory memory;
+	eventfd_t n;
+
+	check(doorbell >= 0 && interrupt >= 0);
+	make_memory(&memory);
+	start_broker();
+	tell_quota();
+	tell_device(&memory, doorbell, interrupt);
+	tell(LINK_SYNC, 0);
+	ask_and_close(&memory, doorbell);
+	check(is_readable(interrupt, ANSWER_MS));
+	check_eq(eventfd_read(interrupt, &n), 0);
+	((struct vgpu_shm_header *)memory.map)->is_leaving = 1;
+	ask_and_close(&memory, doorbell);
+	check(!is_readable(interrupt, 0));
+	stop_broker();
+	free_memory(&memory);
+	close(doorbell);
+	close(interrupt);
 }

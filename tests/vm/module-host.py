@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host for one guest that only opens and closes channels, to try the guest's driver with.
 
-usage: module-host.py SOCKET [--set FIELD=VALUE]... [--lie LIE]
+usage: module-host.py SOCKET [--set FIELD=VALUE]... [--lie LIE] [--slow]
 
 Each process gets 4 extents, and one more for each ring of its doorbell, 8 at most. Ends
 when QEMU does. Prints a line for each step of a channel: milliseconds, step, channel; and one for
@@ -15,6 +15,7 @@ each ring.
   --lie unlisted      names extents that the table of owners does not have
   --lie generation    starts afresh, in another generation, at the first ring
   --lie noise         writes random bytes over header and table all the time
+  --slow              answers a driver that is being removed after 3 s, with an interrupt
 """
 import argparse
 import mmap
@@ -35,6 +36,7 @@ SERVER = import_module("ivshmem-server")
 MAGIC, VERSION = 0x314D485355504756, 3
 MIB, EXTENT, AREA = 1 << 20, 2 << 20, 4 << 20
 SIZE, VECTORS, N_CHANNELS, GRANT, GRANTS_MAX = 256 * MIB, 32, 8, 4, 8
+SERVED, REQUESTS, LEAVING = 88, 144, 148
 TABLE, ENTRY, OWNERS, STATUS, SLOTS = 4096, 256, 1 << 20, 64 << 10, 1 << 20
 FREE, CLAIMED, OPENING, OPEN, REFUSED, DEAD, CLOSING = range(7)
 FIELDS = {"protocol_version": ("<I", 8), "n_channels": ("<I", 12), "shm_size": ("<Q", 16),
@@ -50,11 +52,11 @@ RIGHT = {"protocol_version": VERSION, "n_channels": N_CHANNELS, "shm_size": SIZE
 class Host:
     """The shared memory, and what has been granted of it."""
 
-    def __init__(self, fields, lie):
+    def __init__(self, fields, lie, slow):
         self.fd = os.memfd_create("vgpu-test")
         os.ftruncate(self.fd, SIZE)
         self.memory = mmap.mmap(self.fd, 2 * MIB)
-        self.start, self.lie = time.monotonic(), lie
+        self.start, self.lie, self.slow = time.monotonic(), lie, slow
         self.grants, self.has_lied = {}, False
         for name, value in fields.items():
             self.put(name, value)
@@ -69,7 +71,7 @@ class Host:
         print(f"{(time.monotonic() - self.start) * 1000:.1f}", *words, flush=True)
 
     def state(self, channel):
-        return struct.unpack_from("<I", self.memory, TABLE + channel * ENTRY)[0]
+        return self.word(TABLE + channel * ENTRY)
 
     def set_state(self, channel, state):
         struct.pack_into("<I", self.memory, TABLE + channel * ENTRY, state)
@@ -115,6 +117,22 @@ class Host:
         self.memory[entry + 4:entry + ENTRY] = bytes(ENTRY - 4)
         self.set_state(channel, FREE)
         self.say("closed", channel)
+
+    def word(self, place):
+        return struct.unpack_from("<I", self.memory, place)[0]
+
+    def look(self, interrupt):
+        """Answers doorbell 0."""
+        n_requests = self.memory[REQUESTS:REQUESTS + 4]
+        is_leaving = self.word(LEAVING)
+        if is_leaving and self.slow:
+            time.sleep(3)
+        changed = self.scan()
+        if changed and not is_leaving or is_leaving and self.slow:
+            os.eventfd_write(interrupt, 1)
+        self.memory[SERVED:SERVED + 4] = n_requests
+        if is_leaving:
+            self.say("left")
 
     def scan(self):
         """Returns the channels that have changed."""
@@ -170,8 +188,8 @@ def serve(host, connection, doorbells, interrupts):
             if vector:
                 host.ring(vector)
                 os.eventfd_write(interrupts[vector], 1)
-            elif host.scan():
-                os.eventfd_write(interrupts[0], 1)
+            else:
+                host.look(interrupts[0])
         if host.lie == "noise" and host.grants:
             host.make_noise(noise)
             os.eventfd_write(interrupts[noise.randrange(9)], 1)
@@ -182,12 +200,13 @@ def main():
     parser.add_argument("socket")
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--lie")
+    parser.add_argument("--slow", action="store_true")
     options = parser.parse_args()
     fields = dict(RIGHT)
     for word in options.set:
         name, _, value = word.partition("=")
         fields[name] = int(value, 0)
-    host = Host(fields, options.lie)
+    host = Host(fields, options.lie, options.slow)
     doorbells, interrupts = ([os.eventfd(0) for _ in range(VECTORS)] for _ in range(2))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(options.socket)

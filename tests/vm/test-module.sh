@@ -242,16 +242,18 @@ guest_to_plug() {
 	say_when out booted
 }
 
+# The driver waits for the host: QEMU crashes when a device that is gone is interrupted.
 test_device_is_taken_from_a_process_and_given_back() {
 	driver
 	program module
-	fake_host
+	fake_host --slow
 	guest_to_plug 'echo booted; come; module hold; go; echo taken
 		come; module works' --add module
 	plug sock
 	say_when out holding
 	unplug taken
 	wait "$fake"
+	grep -q " left$" host.log
 	fake_host
 	plug sock
 	expect 0 wait "$machine"

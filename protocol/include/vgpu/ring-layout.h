@@ -96,14 +96,19 @@ struct vgpu_shm_header {
 	 * before a grant is announced, and erased before the channel is FREE. 0: there is
 	 * no table. */
 	uint64_t owners_off;
-	uint64_t reserved2[5];
+	/* n_requests as it was when the host last began to look at all channels. */
+	uint32_t n_served;
+	uint32_t reserved1;
+	uint64_t reserved2[4];
 
 	/* Guest: what its kernel driver calls this boot, 0 without a driver; a channel of
 	 * another boot is dead. */
 	uint8_t boot_id[16];
 	/* Guest: grows before doorbell 0. */
 	uint32_t n_requests;
-	uint32_t reserved3;
+	/* Guest: not 0 once its kernel driver is being removed. The host sends no more
+	 * interrupts: the device may be gone. */
+	uint32_t is_leaving;
 	uint64_t reserved4[5];
 };
 
