@@ -412,6 +412,15 @@ static int take_first_grant(struct channel *channel)
 	return EXTENT_E_FULL;
 }
 
+static uint32_t assign_flags(const struct vm *vm)
+{
+	uint32_t flags = vm->n_doorbells ? 0 : CONTROL_ASSIGN_POLL;
+
+	if (vm->config->hugepages == CONFIG_HUGEPAGES_TRANSPARENT)
+		flags |= CONTROL_ASSIGN_HUGEPAGES;
+	return flags;
+}
+
 static void send_assign(struct channel *channel)
 {
 	const struct vm *vm = channel->vm;
@@ -421,7 +430,7 @@ static void send_assign(struct channel *channel)
 		.type = CONTROL_ASSIGN,
 		.assign = {
 			.channel = channel->index,
-			.flags = vm->n_doorbells ? 0 : CONTROL_ASSIGN_POLL,
+			.flags = assign_flags(vm),
 			.shm_size = vm->layout.size,
 			.area_off = layout_area_off(&vm->layout, channel->index),
 			.extents_off = vm->layout.extents_off,

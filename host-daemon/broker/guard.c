@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Guard: mappings of files that another process can truncate
+ * Guard: mappings whose pages another process can take away
  *
  * The file of transport plain belongs to QEMU, which cannot seal it, and the guest may
  * have taken QEMU over. If it is truncated while mapped, each access ends the broker by
  * SIGBUS, and the next broker too. Here the signal handler maps zeroes over the whole
  * mapping, and the access that faulted continues with those. The VM is dropped when
  * is_broken is found set later. SIGBUS at any other address ends the process as usual.
+ *
+ * A file in huge pages is sealed, but QEMU can free its pages, and the kernel may have no
+ * others: the same then.
  *
  * The list changes only while no guarded mapping is being accessed, so the handler, which
  * runs only during such an access, finds it consistent.

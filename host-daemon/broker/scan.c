@@ -79,7 +79,7 @@ void scan_tick(struct vm *vm)
 	if (vm->gone)
 		return;
 	if (vm->guard.is_broken) {
-		vgpu_log_warning("vm=%s: its file was truncated: its sessions end",
+		vgpu_log_warning("vm=%s: its memory was taken away: its sessions end",
 			vm->config->name);
 		scan_handle_gone(vm);
 		return;

@@ -5,7 +5,8 @@
  * The guest may change every word of the mapping at any time: words are read once, by
  * vm_read_shared() or an atomic load, and trusted state is in the ledger. Once the keeper
  * announces that the VM is gone, the mapping is not accessed any more. A file of
- * transport plain may be truncated at any time: see guard.c.
+ * transport plain may be truncated, and one in huge pages may lose pages that the kernel
+ * then cannot replace, at any time: see guard.c.
  */
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include "broker/vm.h"
 #include "vgpu/error.h"
 #include "vgpud/closer.h"
+#include "vgpud/huge-file.h"
 
 static void vm_freep(struct vm **vmp)
 {
@@ -70,7 +72,9 @@ int vm_new(struct vm **vmp, struct broker *broker, const struct link_message *me
 		r = map_fd(vm->ledger_fd, ledger_size(&vm->layout), (void **)&vm->ledger);
 	if (r)
 		return vgpu_error_trace(r);
-	if (vm->config->transport == CONFIG_PLAIN)
+	if (vm->config->hugepages == CONFIG_HUGEPAGES_TRANSPARENT)
+		madvise(vm->map, vm->layout.extents_off, MADV_HUGEPAGE);
+	if (vm->config->transport == CONFIG_PLAIN || huge_file_is(vm->shm))
 		guard_begin(&vm->guard, vm->map, vm->layout.extents_off);
 	vm->extents = (struct extent_table){ vm->ledger->owners, vm->layout.n_extents };
 	*vmp = vm;

@@ -113,6 +113,8 @@ enum control_type {
 enum {
 	/* There are no doorbells: poll the ring with a growing pause. */
 	CONTROL_ASSIGN_POLL = 1u << 0,
+	/* Ask the kernel for huge pages wherever the shared memory is mapped. */
+	CONTROL_ASSIGN_HUGEPAGES = 1u << 1,
 };
 
 struct control_ready {

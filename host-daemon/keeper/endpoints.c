@@ -432,8 +432,13 @@ static void handle_connection(struct endpoints *endpoints, struct endpoint *endp
 	r = held_vm_new(&vm, config, ++endpoints->last_id, fd);
 	if (r) {
 		if (take_log_line(endpoints, config))
-			vgpu_log_error("vm=%s: no memory or descriptors for it: %s",
-				config->name, strerror(-r));
+			vgpu_log_error("vm=%s: no memory or descriptors for it: %s%s",
+				config->name, strerror(-r),
+				config->hugepages == CONFIG_HUGEPAGES_HUGETLB
+					? "; hugepages = hugetlb needs as many free "
+					  "pages of 2 MiB, see HugePages_Free in "
+					  "/proc/meminfo and vm.nr_hugepages"
+					: "");
 		endpoint->paused_until = clock_now() + ENDPOINTS_PAUSE_MS;
 		return;
 	}

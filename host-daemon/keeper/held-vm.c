@@ -24,6 +24,7 @@
 #include "keeper/held-worker.h"
 #include "vgpu/error.h"
 #include "vgpud/closer.h"
+#include "vgpud/huge-file.h"
 #include "vgpud/layout.h"
 #include "vgpud/ledger.h"
 #include "vgpud/link.h"
@@ -34,17 +35,44 @@ static void held_vm_freep(struct held_vm **vmp)
 	held_vm_free(*vmp);
 }
 
+static int seal(int fd)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+	return fcntl(fd, F_ADD_SEALS, seals) < 0 ? vgpu_error_origin(-errno) : 0;
+}
+
 static int make_memory(const char *name, uint64_t size, int *fdp)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	int r;
 
 	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, size) < 0 ||
-		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	if (fd < 0 || ftruncate(fd, size) < 0)
 		return vgpu_error_origin(-errno);
+	r = seal(fd);
+	if (r)
+		return vgpu_error_trace(r);
 	*fdp = fd;
 	fd = -1;
 	return 0;
+}
+
+/* Its pages are reserved here, so that this fails instead of a guest's access. */
+static int make_shared_memory(struct held_vm *vm)
+{
+	int r;
+
+	if (vm->config->hugepages != CONFIG_HUGEPAGES_HUGETLB)
+		return make_memory("vgpu-shm", vm->size, &vm->shm);
+	r = huge_file_make("vgpu-shm", vm->size);
+	if (r < 0)
+		return vgpu_error_trace(r);
+	vm->shm = r;
+	r = seal(vm->shm);
+	if (!r)
+		r = huge_file_reserve(vm->shm, 0, vm->size);
+	return r ? vgpu_error_trace(r) : 0;
 }
 
 static int make_eventfds(int *fds, uint32_t n, uint32_t *n_madep)
@@ -112,7 +140,7 @@ int held_vm_new(
 		vm->pid = cred.pid;
 	if (config->transport == CONFIG_SOCKET)
 		vm->n_channels_max = 1;
-	r = make_memory("vgpu-shm", vm->size, &vm->shm);
+	r = make_shared_memory(vm);
 	if (!r)
 		r = make_eventfds(vm->doorbells,
 			config->transport == CONFIG_SOCKET ? VGPU_SOCKET_FDS - 1

@@ -79,6 +79,12 @@ void config_check_vm(struct config_vm *vm, struct mistakes *mistakes)
 		mistakes_add(mistakes, vm->place,
 			"[vm %s] has memory-owner, which is for transport = plain",
 			vm->name);
+	/* A process on a socket maps less than such a page. */
+	if (vm->hugepages == CONFIG_HUGEPAGES_HUGETLB && vm->transport != CONFIG_IVSHMEM)
+		mistakes_add(mistakes, vm->place,
+			"[vm %s] has hugepages = hugetlb, which is for transport = "
+			"ivshmem",
+			vm->name);
 }
 
 void config_check_vgpud(const struct config *config, struct mistakes *mistakes)

@@ -334,6 +334,24 @@ static int parse_transport(struct parser *parser, void *field, const char *value
 		parser, "transport is ivshmem, socket or plain, not \"%s\"", value);
 }
 
+static int parse_hugepages(struct parser *parser, void *field, const char *value)
+{
+	static const char *const names[_CONFIG_HUGEPAGES_N] = {
+		[CONFIG_HUGEPAGES_NO] = "no",
+		[CONFIG_HUGEPAGES_TRANSPARENT] = "transparent",
+		[CONFIG_HUGEPAGES_HUGETLB] = "hugetlb",
+	};
+
+	for (int i = 0; i < _CONFIG_HUGEPAGES_N; i++) {
+		if (!strcmp(value, names[i])) {
+			*(enum config_hugepages *)field = i;
+			return 0;
+		}
+	}
+	return invalid(
+		parser, "hugepages is no, transparent or hugetlb, not \"%s\"", value);
+}
+
 static int parse_mode(struct parser *parser, void *field, const char *value)
 {
 	unsigned long mode;
@@ -419,6 +437,7 @@ static const struct key vm_keys[] = {
 	VM_KEY("memory", memory, parse_path),
 	VM_KEY("memory-owner", memory_owner, parse_owner),
 	VM_KEY("size", size, parse_shm_size),
+	VM_KEY("hugepages", hugepages, parse_hugepages),
 	VM_KEY("device-memory", device_memory, parse_bytes),
 	VM_KEY("image-memory", image_memory, parse_bytes),
 	VM_KEY("image-store", image_store, parse_bytes),

@@ -31,6 +31,14 @@ enum config_transport {
 	_CONFIG_TRANSPORT_N,
 };
 
+/* Pages of the shared memory. */
+enum config_hugepages {
+	CONFIG_HUGEPAGES_NO,
+	CONFIG_HUGEPAGES_TRANSPARENT, /* if the kernel likes */
+	CONFIG_HUGEPAGES_HUGETLB,     /* 2 MiB each, reserved by the administrator */
+	_CONFIG_HUGEPAGES_N,
+};
+
 /* One [vm NAME] section. */
 struct config_vm {
 	TAILQ_ENTRY(config_vm) entry;
@@ -43,6 +51,7 @@ struct config_vm {
 	uid_t memory_owner; /* permitted owner besides root and vgpud; (uid_t)-1: none */
 	gid_t memory_group; /* permitted group with write access */
 	uint64_t size;
+	enum config_hugepages hugepages;
 	uint64_t device_memory; /* 0: all */
 	uint64_t image_memory;	/* bytes of code, of each process */
 	uint64_t image_store;	/* bytes of code kept for other processes of it */

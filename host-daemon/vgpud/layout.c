@@ -9,6 +9,7 @@
 
 #include "vgpu/error.h"
 #include "vgpu/status.h"
+#include "vgpud/huge-file.h"
 #include "vgpud/layout.h"
 
 uint64_t layout_n_channels(uint64_t size)
@@ -40,8 +41,11 @@ void layout_init(struct layout *layout, uint64_t size, uint32_t n_channels_max)
 
 static int write_at(int fd, const void *data, size_t size, uint64_t offset)
 {
-	ssize_t n = pwrite(fd, data, size, offset);
+	ssize_t n;
 
+	if (huge_file_is(fd))
+		return huge_file_write(fd, data, size, offset);
+	n = pwrite(fd, data, size, offset);
 	if (n < 0)
 		return vgpu_error_origin(-errno);
 	return (size_t)n == size ? 0 : vgpu_error_origin(-EIO);

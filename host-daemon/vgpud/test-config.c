@@ -25,7 +25,8 @@ TEST(a_full_file_is_understood)
 		"race\n"
 		"\n"
 		"[vm one]\n"
-		"socket = /run/one\nsize = 1G\ndevice-memory = 512M\nmax-processes = 3\n"
+		"socket = /run/one\nsize = 1G\nhugepages = hugetlb\ndevice-memory = "
+		"512M\nmax-processes = 3\n"
 		"softgpu-launch-timeout = 30\n"
 		"socket-mode = 0600\nsocket-group = 0\n"
 		"[vm two.x_y-z]\n"
@@ -55,6 +56,7 @@ TEST(a_full_file_is_understood)
 	check_str(vm->name, "one");
 	check_eq(vm->transport, CONFIG_IVSHMEM);
 	check_eq(vm->size, 1u << 30);
+	check_eq(vm->hugepages, CONFIG_HUGEPAGES_HUGETLB);
 	check_eq(vm->device_memory, 512u << 20);
 	check_eq(vm->max_processes, 3);
 	check_eq(vm->softgpu_launch_timeout, 30);
@@ -65,6 +67,7 @@ TEST(a_full_file_is_understood)
 	vm = config_vm_at(config, 1);
 	check_eq(vm->transport, CONFIG_SOCKET);
 	check_eq(vm->size, 4ull << 30);
+	check_eq(vm->hugepages, CONFIG_HUGEPAGES_NO);
 	check_eq(vm->max_processes, 64);
 	check_eq(vm->socket_mode, 0660);
 	vm = config_vm_at(config, 2);
@@ -126,6 +129,10 @@ static const struct {
 	{ "[vm a]\nsize = 512G\n", "f:2: size is from 64M to 256G, 512G is not" },
 	{ "[vm a]\ntransport = tcp\n",
 		"f:2: transport is ivshmem, socket or plain, not \"tcp\"" },
+	{ "[vm a]\nhugepages = yes\n",
+		"f:2: hugepages is no, transparent or hugetlb, not \"yes\"" },
+	{ "[vm a]\ntransport = socket\nsocket = /s\nhugepages = hugetlb\n",
+		"f:1: [vm a] has hugepages = hugetlb, which is for transport = ivshmem" },
 	{ "[vm a]\nsocket-mode = 888\n", "f:2: \"888\" is not an octal mode like 0660" },
 	{ "[vm a]\nsocket-group = no-such-group\n",
 		"f:2: there is no group \"no-such-group\"" },

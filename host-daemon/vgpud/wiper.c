@@ -11,6 +11,7 @@
 
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
+#include "vgpud/huge-file.h"
 #include "vgpud/wiper-thread.h"
 #include "vgpud/wiper.h"
 
@@ -44,6 +45,8 @@ int wiper_empty(int fd, uint64_t offset, uint64_t size)
 {
 	int r;
 
+	if (huge_file_is(fd))
+		return huge_file_empty(fd, offset, size);
 	do
 		r = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			(off_t)offset, (off_t)size);

@@ -396,7 +396,7 @@ TEST(a_truncated_plain_file_affects_only_its_vm)
 
 	check_eq(ftruncate(fd, 0), 0);
 	pair_wait_log(&pair, "session ended vm=test", 1);
-	check(pair_count_log(&pair, "was truncated") ||
+	check(pair_count_log(&pair, "was taken away") ||
 		pair_count_log(&pair, "vm=test id=1: the VM disconnected"));
 	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
 	/* Whole again, it is another VM. */

@@ -46,10 +46,11 @@ struct virtual_memory;
 struct session {
 	/* The assignment; constant. */
 	uint32_t channel;
-	bool poll;     /* no doorbells: poll the ring with a growing pause */
-	int doorbell;  /* rung by the guest; -1 with poll */
-	int interrupt; /* wakes the guest; -1 if it sleeps on futexes */
-	int control;   /* socket to vgpud */
+	bool poll;	/* no doorbells: poll the ring with a growing pause */
+	bool hugepages; /* ask for them */
+	int doorbell;	/* rung by the guest; -1 with poll */
+	int interrupt;	/* wakes the guest; -1 if it sleeps on futexes */
+	int control;	/* socket to vgpud */
 	struct vgpu_window window;
 	uint64_t shm_size;
 	uint64_t area_off;

@@ -33,6 +33,8 @@ static int map_piece(struct session *session, uint64_t offset, uint64_t size)
 	if (mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		    session->arena->memfd, offset) == MAP_FAILED)
 		return vgpu_error_origin(-errno);
+	if (session->hugepages)
+		madvise(address, size, MADV_HUGEPAGE);
 	return 0;
 }
 

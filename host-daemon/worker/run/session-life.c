@@ -210,6 +210,7 @@ int session_init(struct session *session, struct worker_stats *stats,
 
 	session->channel = assign->channel;
 	session->poll = assign->flags & CONTROL_ASSIGN_POLL;
+	session->hugepages = assign->flags & CONTROL_ASSIGN_HUGEPAGES;
 	session->doorbell = fds->doorbell;
 	session->interrupt = fds->interrupt;
 	session->control = control;
