@@ -17,7 +17,7 @@ product() {
 }
 
 # write_config DRIVER TRANSPORT : one VM, at $run_dir/vgpud.sock; with transport plain in
-# the file $run_dir/vgpud.mem, which QEMU makes
+# the file $run_dir/vgpud.mem, which QEMU makes; with the lines $vm_lines, if any
 write_config() {
 	local place="socket = $run_dir/vgpud.sock"
 	[ "$2" != plain ] || place="memory = $run_dir/vgpud.mem"
@@ -32,6 +32,7 @@ write_config() {
 		[vm private]
 		transport = $2
 		$place
+		${vm_lines-}
 	END
 }
 

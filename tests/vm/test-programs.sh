@@ -61,6 +61,33 @@ test_program_computes_in_the_guest_over_ivshmem_plain() {
 	grep -q "session ended .* launches=1 .* bytes_h2d=8388608" vgpud.log
 }
 
+# QEMU maps the pages, and the programs' memory is mapped in parts smaller than a page.
+test_programs_compute_in_the_guest_in_reserved_huge_pages() {
+	local name names=(vectoradd test-register test-host-memory) words=()
+	local pool=/sys/kernel/mm/hugepages/hugepages-2048kB
+	[ -r $pool/free_hugepages ] &&
+		[ $(($(<$pool/free_hugepages) - $(<$pool/resv_hugepages))) -ge 64 ] ||
+		skip_option "needs 64 free huge pages of 2 MiB (vm.nr_hugepages)"
+	# shellcheck source=../../scripts/lib/vgpud.sh
+	. "$top/scripts/lib/vgpud.sh"
+	run_dir=$PWD
+	vm_lines=$'size = 128M\nhugepages = hugetlb\nmax-processes = 3'
+	start_vgpud soft ivshmem
+	for name in "${names[@]}"; do
+		[ ! -e "$build/tests/e2e/e2e-$name" ] ||
+			words+=(--add "$build/tests/e2e/e2e-$name")
+	done
+	echo 'for p; do "$p" || echo "$p ended with $?"; done' >script
+	guest --socket "$PWD/vgpud.sock" --lib "$(product libcuda.so.1)" "${words[@]}" \
+		--add script --env ASAN_OPTIONS=detect_leaks=0 -- \
+		sh "$PWD/script" "${names[@]/#/$build/tests/e2e/e2e-}" >out
+	stop_vgpud
+	has out "vectorAdd: 1048576 values, 0 wrong: PASS"
+	grep -q "^ok .*kernels_and_program_share_registered_memory" out
+	grep -q "^ok .*program_and_kernel_share_memory_at_one_address" out
+	expect 1 grep -E "^not ok|ended with" out
+}
+
 # Control: the demo detects wrong results.
 test_demo_fails_on_a_device_that_computes_nothing() {
 	expect 1 demo --programs plain --driver null >out

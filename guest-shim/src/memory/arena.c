@@ -123,28 +123,47 @@ int shim_arena_setup(void)
 		       : vgpu_error_origin(-ENOMEM);
 }
 
-/* Takes the first free piece that is large enough; what is too much stays free. */
-static void *take(uint64_t size, uint64_t *used_sizep)
+/* Makes the piece that long, and another one of what follows. */
+static bool cut(struct piece *piece, uint64_t size)
 {
-	struct piece *piece, *rest;
+	struct piece *rest =
+		piece_new(piece->start + size, piece->size - size, piece->run);
+
+	if (!rest)
+		return false;
+	piece->size = size;
+	if (piece->used_size > size) {
+		rest->used_size = piece->used_size - size;
+		piece->used_size = size;
+	}
+	link_after(rest, piece);
+	return true;
+}
+
+static uint64_t size_before(const struct piece *piece, uint64_t alignment)
+{
+	return -(uint64_t)(uintptr_t)piece->start & (alignment - 1);
+}
+
+/* Takes the first free piece that is large enough; what is too much stays free. */
+static void *take(uint64_t size, uint64_t alignment, uint64_t *used_sizep)
+{
+	struct piece *piece;
+	uint64_t before = 0;
 
 	SHIM_LOCKED(&arena.lock);
-	for (piece = arena.pieces; piece; piece = piece->next)
-		if (!piece->is_taken && piece->size >= size)
+	for (piece = arena.pieces; piece; piece = piece->next) {
+		before = size_before(piece, alignment);
+		if (!piece->is_taken && piece->size >= before &&
+			piece->size - before >= size)
 			break;
-	if (!piece)
-		return NULL;
-	if (piece->size > size) {
-		rest = piece_new(piece->start + size, piece->size - size, piece->run);
-		if (!rest)
-			return NULL;
-		piece->size = size;
-		if (piece->used_size > size) {
-			rest->used_size = piece->used_size - size;
-			piece->used_size = size;
-		}
-		link_after(rest, piece);
 	}
+	if (!piece || (before && !cut(piece, before)))
+		return NULL;
+	if (before)
+		piece = piece->next;
+	if (piece->size > size && !cut(piece, size))
+		return NULL;
 	piece->is_taken = true;
 	*used_sizep = piece->used_size;
 	return piece->start;
@@ -177,27 +196,27 @@ static bool grow(uint64_t size)
 }
 
 /* Another thread may have made room meanwhile. */
-static void *take_more(uint64_t size, uint64_t *used_sizep)
+static void *take_more(uint64_t size, uint64_t alignment, uint64_t *used_sizep)
 {
 	void *pointer;
 	SHIM_LOCKED(&arena.grow_lock);
 
-	pointer = take(size, used_sizep);
+	pointer = take(size, alignment, used_sizep);
 	if (!pointer && grow(size))
-		pointer = take(size, used_sizep);
+		pointer = take(size, alignment, used_sizep);
 	return pointer;
 }
 
-static void *alloc(uint64_t size, uint64_t *used_sizep)
+static void *alloc(uint64_t size, uint64_t alignment, uint64_t *used_sizep)
 {
 	void *pointer;
 
 	if (!size || !vgpu_align_u64(size, PIECE_ALIGN, &size))
 		return NULL;
-	pointer = take(size, used_sizep);
+	pointer = take(size, alignment, used_sizep);
 	if (pointer)
 		return pointer;
-	pointer = take_more(size, used_sizep);
+	pointer = take_more(size, alignment, used_sizep);
 	if (!pointer)
 		shim_reason_tell(SHIM_REASON_ARENA,
 			"no %llu KiB of shared memory in a row are left for pinned "
@@ -212,17 +231,27 @@ void *shim_arena_alloc(uint64_t size)
 {
 	uint64_t used_size;
 
-	return alloc(size, &used_size);
+	return alloc(size, PIECE_ALIGN, &used_size);
 }
 
-void *shim_arena_alloc_zeroed(uint64_t size)
+static void *alloc_zeroed(uint64_t size, uint64_t alignment)
 {
 	uint64_t used_size;
-	void *pointer = alloc(size, &used_size);
+	void *pointer = alloc(size, alignment, &used_size);
 
 	if (pointer)
 		memset(pointer, 0, used_size);
 	return pointer;
+}
+
+void *shim_arena_alloc_zeroed(uint64_t size)
+{
+	return alloc_zeroed(size, PIECE_ALIGN);
+}
+
+void *shim_arena_alloc_extents(uint64_t size)
+{
+	return alloc_zeroed(size, VGPU_EXTENT_SIZE);
 }
 
 void shim_arena_free(void *pointer)

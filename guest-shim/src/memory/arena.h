@@ -23,5 +23,9 @@ void *shim_arena_alloc(uint64_t size);
  * it without knowing. */
 void *shim_arena_alloc_zeroed(uint64_t size);
 
+/* The same from the start of an extent, so that the host can map it at another address:
+ * its pages may be as large. */
+void *shim_arena_alloc_extents(uint64_t size);
+
 /* Gives it back. Neither host nor device may use it any more. */
 void shim_arena_free(void *pointer);

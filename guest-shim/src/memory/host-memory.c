@@ -22,7 +22,7 @@ struct shim_host_piece *shim_host_piece_new(uint64_t size, int location)
 		return NULL;
 	piece->size = size;
 	piece->location = location;
-	piece->memory = shim_arena_alloc_zeroed(size);
+	piece->memory = shim_arena_alloc_extents(size);
 	if (!piece->memory) {
 		free(piece);
 		return NULL;

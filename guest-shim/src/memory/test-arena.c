@@ -164,6 +164,29 @@ TEST(memory_that_was_used_is_cleared_on_request)
 	check(whole == pieces[0] && is_zero(whole, 64 * MIB));
 }
 
+TEST(memory_in_whole_extents_leaves_what_is_before_it)
+{
+	uint8_t *first = begin(0), *small, *extents, *others;
+
+	check_eq((uintptr_t)first % VGPU_EXTENT_SIZE, 0);
+	check_eq(shim_channel_map_extents(&shim_channel, 0, N_FIRST), 0);
+	small = shim_arena_alloc(4096);
+	memset(small, 0x5a, 4096);
+	shim_arena_free(small);
+	small = shim_arena_alloc(1024);
+	extents = shim_arena_alloc_extents(4 * MIB);
+	check(extents == first + VGPU_EXTENT_SIZE && is_zero(extents, 4 * MIB));
+	others = shim_arena_alloc(2 * MIB - 4096);
+	check(others == small + 4096);
+	check(shim_arena_alloc(58 * MIB) == extents + 4 * MIB);
+	check_eq(host.n_requests, 0);
+	check(!shim_arena_alloc(1));
+	shim_arena_free(small);
+	shim_arena_free(others);
+	shim_arena_free(extents);
+	check(shim_arena_alloc_extents(6 * MIB) == (void *)first);
+}
+
 TEST(what_was_not_allocated_is_not_freed)
 {
 	uint8_t *piece;
