@@ -189,6 +189,7 @@ bool bench_thread(pthread_t *threadp, int cpu, void *(*run)(void *), void *userd
 void bench_round_trips(const struct bench_sink *sink); /* limits.c */
 void bench_ring(const struct bench_sink *sink);	       /* ring.c */
 void bench_memory(const struct bench_sink *sink);      /* memory.c */
+void bench_pages(const struct bench_sink *sink);       /* pages.c */
 void bench_native(const struct bench_sink *sink);      /* kernels.c */
 
 /*
@@ -211,6 +212,9 @@ struct bench_host {
  * Return: 0, or -1 after a line on stderr.
  */
 int bench_host_start(struct bench_host *host, const char *driver, int cpu, int n_warm);
+
+/* For those that start later. */
+void bench_host_want_hugepages(void);
 void bench_host_stop(struct bench_host *host);
 
 /* Returns: the processor time vgpud and its workers have used, in ns. */

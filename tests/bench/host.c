@@ -24,6 +24,13 @@ static void path_of(
 	snprintf(buffer, size, "%s/%s", host->dir, name);
 }
 
+static bool wants_hugepages;
+
+void bench_host_want_hugepages(void)
+{
+	wants_hugepages = true;
+}
+
 /* Room for a pinned gibibyte in addition to the memory that every process gets. */
 static int write_config(const struct bench_host *host, const char *driver, int n_warm)
 {
@@ -37,8 +44,9 @@ static int write_config(const struct bench_host *host, const char *driver, int n
 	fprintf(file,
 		"[vgpud]\ndriver = %s\nsoftgpu-memory = 4G\nwarm-workers = %d\n"
 		"allow-unprivileged = yes\n"
-		"[vm bench]\ntransport = socket\nsocket = %s\nsize = 4G\n",
-		driver, n_warm, host->socket);
+		"[vm bench]\ntransport = socket\nsocket = %s\nsize = 4G\n"
+		"hugepages = %s\n",
+		driver, n_warm, host->socket, wants_hugepages ? "transparent" : "no");
 	return fclose(file) ? -errno : 0;
 }
 

@@ -34,6 +34,7 @@ static const char help[] =
 	"                    (default: null, soft, and nvidia where it works)\n"
 	"  --only PREFIX     only measurements whose name begins so; may be given more\n"
 	"                    than once\n"
+	"  --hugepages       vgpud and its workers ask for transparent huge pages\n"
 	"  --quick           few and short samples, and no copies of 1 GiB\n"
 	"  --cpus GUEST,HOST processors to use (default: the first two allowed)\n"
 	"  --verbose         names on standard error as they are measured\n"
@@ -64,6 +65,7 @@ static int run_limits(const struct bench_sink *sink, const struct job *job)
 	bench_round_trips(sink);
 	bench_ring(sink);
 	bench_memory(sink);
+	bench_pages(sink);
 	bench_native(sink);
 	return 0;
 }
@@ -266,6 +268,7 @@ static int parse(int argc, char **argv, struct bench_options *options,
 	static const struct option names[] = {
 		{ "driver", required_argument, NULL, 'd' },
 		{ "only", required_argument, NULL, 'o' },
+		{ "hugepages", no_argument, NULL, 'p' },
 		{ "quick", no_argument, NULL, 'q' },
 		{ "cpus", required_argument, NULL, 'c' },
 		{ "verbose", no_argument, NULL, 'v' },
@@ -286,6 +289,8 @@ static int parse(int argc, char **argv, struct bench_options *options,
 				"--only");
 		else if (c == 'c')
 			is_right = parse_cpus(optarg, options);
+		else if (c == 'p')
+			bench_host_want_hugepages();
 		else if (c == 'q')
 			options->quick = true;
 		else if (c == 'v')
