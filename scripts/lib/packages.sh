@@ -20,6 +20,8 @@ packages_cross=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 packages_guest=(qemu-system-x86 busybox-static cpio lz4)
 # for the guest's kernel driver: headers of the kernel that qemu/make-guest fetches
 packages_driver=(linux-headers-cloud-amd64 make)
+# for qemu/make-image; uidmap for users who are not root
+packages_image=(mmdebstrap uidmap e2fsprogs)
 
 package_installed() {
 	# shellcheck disable=SC2016 # dpkg-query expands it

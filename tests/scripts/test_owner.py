@@ -63,6 +63,8 @@ def main():
         copy(folder)
         guest = f"cannot write to {folder}/build/guest, which is owned by root"
         expect(run(folder, "qemu/make-guest"), 125, guest, "VGPU_GUEST_DIR")
+        image = f"cannot write to {folder}/build/image, which is owned by root"
+        expect(run(folder, "qemu/make-image"), 125, image, "VGPU_IMAGE_DIR")
         if shutil.which("qemu-system-x86_64"):
             expect(run(folder, "qemu/run-guest", "true"), 125, guest, "VGPU_GUEST_DIR")
         build = f"cannot write to {folder}/build, which is owned by root"
