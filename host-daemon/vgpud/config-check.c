@@ -89,6 +89,14 @@ void config_check_vm(struct config_vm *vm, struct mistakes *mistakes)
 
 void config_check_vgpud(const struct config *config, struct mistakes *mistakes)
 {
+	const char *path = config_ctl_socket(config);
+	const struct config_vm *vm;
+
+	TAILQ_FOREACH(vm, &config->vms, entry)
+		if (path && vm->socket && !strcmp(vm->socket, path))
+			mistakes_add(mistakes, config->place,
+				"ctl-socket = %s is the socket of [vm %s]", path,
+				vm->name);
 	if (config->worker_uids.last - config->worker_uids.first + 1 <
 		config->max_workers)
 		mistakes_add(mistakes, config->place,
@@ -171,25 +179,31 @@ static void check_log_file(const struct config *config, struct mistakes *mistake
 }
 
 /* The folder may be missing if vgpud can create it. */
-static void check_socket(const struct config_vm *vm, struct mistakes *mistakes)
+static void check_socket(struct mistakes *mistakes, struct text_place place,
+	const char *key, const char *path)
 {
-	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(vm->socket);
+	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(path);
 	struct stat st;
 	int r;
 
 	if (!folder)
 		return;
-	r = check_folder(access(folder, F_OK) < 0 && strchr(folder + 1, '/')
-				 ? folder
-				 : vm->socket);
+	r = check_folder(
+		access(folder, F_OK) < 0 && strchr(folder + 1, '/') ? folder : path);
 	if (r)
-		mistakes_add(mistakes, vm->place,
-			"[vm %s]: socket = %s cannot be made: %s", vm->name, vm->socket,
+		mistakes_add(mistakes, place, "%s = %s cannot be made: %s", key, path,
 			strerror(-r));
-	else if (!lstat(vm->socket, &st) && !S_ISSOCK(st.st_mode))
-		mistakes_add(mistakes, vm->place,
-			"[vm %s]: socket = %s exists and is not a socket", vm->name,
-			vm->socket);
+	else if (!lstat(path, &st) && !S_ISSOCK(st.st_mode))
+		mistakes_add(
+			mistakes, place, "%s = %s exists and is not a socket", key, path);
+}
+
+static void check_vm_socket(const struct config_vm *vm, struct mistakes *mistakes)
+{
+	char key[CONTROL_VM_NAME_MAX + 16];
+
+	snprintf(key, sizeof(key), "[vm %s]: socket", vm->name);
+	check_socket(mistakes, vm->place, key, vm->socket);
 }
 
 /* QEMU creates the file, vgpud opens it. */
@@ -210,9 +224,12 @@ void config_check_host(const struct config *config, struct mistakes *mistakes)
 	check_program(mistakes, config->place, "worker", config->worker, X_OK);
 	check_driver(config, mistakes);
 	check_log_file(config, mistakes);
+	if (config_ctl_socket(config))
+		check_socket(
+			mistakes, config->place, "ctl-socket", config_ctl_socket(config));
 	TAILQ_FOREACH(vm, &config->vms, entry) {
 		if (vm->socket)
-			check_socket(vm, mistakes);
+			check_vm_socket(vm, mistakes);
 		if (vm->memory)
 			check_memory(vm, mistakes);
 	}

@@ -8,6 +8,7 @@
  * mismatch is often a consequence.
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <grp.h>
 #include <ini.h>
@@ -126,10 +127,9 @@ static int parse_path(struct parser *parser, void *field, const char *value)
 	return parse_string(parser, field, value);
 }
 
-static int parse_socket(struct parser *parser, void *field, const char *value)
+static int parse_socket_path(struct parser *parser, void *field, const char *value)
 {
 	struct sockaddr_un address;
-	struct config_vm *vm;
 
 	/* The lock file is SOCKET.lock. */
 	if (strlen(value) >= sizeof(address.sun_path))
@@ -137,11 +137,25 @@ static int parse_socket(struct parser *parser, void *field, const char *value)
 			"the path of a socket has at most 107 characters, "
 			"\"%s\" has more",
 			value);
+	return parse_path(parser, field, value);
+}
+
+static int parse_ctl_socket(struct parser *parser, void *field, const char *value)
+{
+	if (!strcmp(value, "no"))
+		return parse_string(parser, field, value);
+	return parse_socket_path(parser, field, value);
+}
+
+static int parse_socket(struct parser *parser, void *field, const char *value)
+{
+	struct config_vm *vm;
+
 	TAILQ_FOREACH(vm, &parser->config->vms, entry)
 		if (vm->socket && !strcmp(vm->socket, value))
 			return mistake(parser, "socket %s is the one of [vm %s] already",
 				value, vm->name);
-	return parse_path(parser, field, value);
+	return parse_socket_path(parser, field, value);
 }
 
 static int parse_driver(struct parser *parser, void *field, const char *value)
@@ -336,14 +350,8 @@ static int parse_transport(struct parser *parser, void *field, const char *value
 
 static int parse_hugepages(struct parser *parser, void *field, const char *value)
 {
-	static const char *const names[_CONFIG_HUGEPAGES_N] = {
-		[CONFIG_HUGEPAGES_NO] = "no",
-		[CONFIG_HUGEPAGES_TRANSPARENT] = "transparent",
-		[CONFIG_HUGEPAGES_HUGETLB] = "hugetlb",
-	};
-
 	for (int i = 0; i < _CONFIG_HUGEPAGES_N; i++) {
-		if (!strcmp(value, names[i])) {
+		if (!strcmp(value, config_hugepages_name(i))) {
 			*(enum config_hugepages *)field = i;
 			return 0;
 		}
@@ -415,6 +423,9 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("nvml", nvml, parse_nvml),
 	VGPUD_KEY("log-file", log_file, parse_path),
 	VGPUD_KEY("log-level", log_level, parse_level),
+	VGPUD_KEY("ctl-socket", ctl_socket, parse_ctl_socket),
+	VGPUD_KEY("ctl-admins", ctl_admins, parse_group),
+	VGPUD_KEY("ctl-monitors", ctl_monitors, parse_group),
 	VGPUD_KEY("warm-workers", warm_workers, parse_warm),
 	VGPUD_KEY("max-workers", max_workers, parse_count),
 	VGPUD_KEY("sandbox", sandbox, parse_yes_no),
@@ -452,6 +463,14 @@ static const struct key vm_keys[] = {
 	{ 0 },
 };
 
+static_assert(sizeof(vm_keys) / sizeof(*vm_keys) - 1 == CONFIG_VM_KEYS, "config-show.c");
+
+const char *config_ctl_socket(const struct config *config)
+{
+	return config->ctl_socket && strcmp(config->ctl_socket, "no") ? config->ctl_socket
+								      : NULL;
+}
+
 const char *config_transport_name(enum config_transport transport)
 {
 	static const char *const names[_CONFIG_TRANSPORT_N] = {
@@ -461,6 +480,17 @@ const char *config_transport_name(enum config_transport transport)
 	};
 
 	return names[transport];
+}
+
+const char *config_hugepages_name(enum config_hugepages hugepages)
+{
+	static const char *const names[_CONFIG_HUGEPAGES_N] = {
+		[CONFIG_HUGEPAGES_NO] = "no",
+		[CONFIG_HUGEPAGES_TRANSPARENT] = "transparent",
+		[CONFIG_HUGEPAGES_HUGETLB] = "hugetlb",
+	};
+
+	return names[hugepages];
 }
 
 /* A second section of a kind or name. */
@@ -702,6 +732,7 @@ static struct config *config_with_defaults(void)
 	config->max_workers = CONFIG_WORKERS;
 	config->sandbox = true;
 	config->worker_uids = (struct config_range){ 70000, 74095 };
+	config->ctl_admins = config->ctl_monitors = (gid_t)-1;
 	config->driver = strdup("auto");
 	config->nvml = strdup("auto");
 	return config->driver && config->nvml ? config : config_free(config);
@@ -764,6 +795,7 @@ struct config *config_free(struct config *config)
 	free(config->sensors);
 	free(config->nvml);
 	free(config->log_file);
+	free(config->ctl_socket);
 	free(config->softgpu_name);
 	free(config->softgpu_schedule);
 	free(config->softgpu_check);

@@ -18,6 +18,8 @@
 #include "vgpud/mistakes.h"
 
 #define CONFIG_VMS_MAX 1024
+/* Keys of [vm NAME]: a new one is in the tables of config.c and config-show.c. */
+#define CONFIG_VM_KEYS 17
 
 enum {
 	_CONFIG_E_SUCCESS,
@@ -81,6 +83,10 @@ struct config {
 	char *sensors; /* the program that reads them */
 	char *nvml;    /* auto, no, or the path of a libnvidia-ml.so.1 */
 	char *log_file;
+	/* The socket for vgpuctl, "no", or NULL: as the service manager has it. */
+	char *ctl_socket;
+	gid_t ctl_admins; /* (gid_t)-1: the group of the default name, if there is one */
+	gid_t ctl_monitors;
 	enum vgpu_log_level log_level;
 	unsigned int warm_workers;
 	unsigned int max_workers;
@@ -126,7 +132,11 @@ struct config *config_free(struct config *config);
 int config_read(int fd, char **textp);
 
 const struct config_vm *config_vm_at(const struct config *config, unsigned int index);
+/* Return: the path of the socket for vgpuctl, or NULL if there is none. */
+const char *config_ctl_socket(const struct config *config);
+
 const char *config_transport_name(enum config_transport transport);
+const char *config_hugepages_name(enum config_hugepages hugepages);
 
 /* Parses "4G", "512M", "65536". Return: 0 or CONFIG_E_INVALID. */
 int config_parse_size(const char *string, uint64_t *sizep);

@@ -47,6 +47,21 @@ static int complete(
 	return 0;
 }
 
+/* The first folder of RuntimeDirectory=, see systemd.exec(5). By hand there is no
+ * default: several vgpuds of one host would want the same path. */
+static int complete_ctl_socket(char **pathp)
+{
+	const char *folders = getenv("RUNTIME_DIRECTORY");
+
+	if (*pathp || !folders || *folders != '/')
+		return 0;
+	if (asprintf(pathp, "%.*s/control", (int)strcspn(folders, ":"), folders) < 0) {
+		*pathp = NULL;
+		return vgpu_error_origin(-ENOMEM);
+	}
+	return 0;
+}
+
 int paths_complete(struct config *config)
 {
 	char dir[PATH_MAX];
@@ -66,5 +81,7 @@ int paths_complete(struct config *config)
 		r = complete(&config->softgpu, dir, VGPUD_LIBDIR, "libvgpu-softgpu.so");
 	if (!r)
 		r = complete(&config->null_driver, dir, VGPUD_LIBDIR, "libvgpu-null.so");
+	if (!r)
+		r = complete_ctl_socket(&config->ctl_socket);
 	return r;
 }

@@ -180,6 +180,11 @@ static const struct {
 		"f:2: \"softgpu.so\" is not an absolute path" },
 	{ "[vgpud]\nnull-driver =\n", "f:2: \"\" is not an absolute path" },
 	{ "[vgpud]\nlog-file = log\n", "f:2: \"log\" is not an absolute path" },
+	{ "[vgpud]\nctl-socket = yes\n", "f:2: \"yes\" is not an absolute path" },
+	{ "[vgpud]\nctl-socket = /s\n[vm a]\nsocket = /s\n",
+		"f:1: ctl-socket = /s is the socket of [vm a]" },
+	{ "[vgpud]\nctl-admins = no such\n", "f:2: there is no group \"no such\"" },
+	{ "[vgpud]\nctl-monitors = no such\n", "f:2: there is no group \"no such\"" },
 	{ "[vgpud]\nsoftgpu-name =\n", "f:2: the value is empty" },
 	{ "[vgpud]\nsoftgpu-kernel-timeout = 86401\n",
 		"f:2: \"86401\" is not a number from 0 to 86400" },
@@ -290,13 +295,14 @@ TEST(every_mistake_is_reported_with_file_line_and_reason)
 TEST(every_key_has_a_mistake_that_is_tested)
 {
 	static const char *const keys[] = { "driver", "log-level", "log-file",
-		"warm-workers", "max-workers", "sandbox", "worker-uids", "worker",
-		"softgpu", "null-driver", "softgpu-name", "softgpu-cc", "softgpu-memory",
-		"softgpu-threads", "softgpu-devices", "softgpu-kernel-timeout",
-		"softgpu-schedule", "softgpu-check", "transport", "socket", "socket-mode",
-		"socket-group", "memory", "size", "device-memory", "image-memory",
-		"image-store", "host-memory", "handles", "max-processes", "process-rate",
-		"log-lines", "softgpu-launch-timeout" };
+		"ctl-socket", "ctl-admins", "ctl-monitors", "warm-workers", "max-workers",
+		"sandbox", "worker-uids", "worker", "softgpu", "null-driver",
+		"softgpu-name", "softgpu-cc", "softgpu-memory", "softgpu-threads",
+		"softgpu-devices", "softgpu-kernel-timeout", "softgpu-schedule",
+		"softgpu-check", "transport", "socket", "socket-mode", "socket-group",
+		"memory", "size", "device-memory", "image-memory", "image-store",
+		"host-memory", "handles", "max-processes", "process-rate", "log-lines",
+		"softgpu-launch-timeout" };
 	char pattern[64];
 	size_t i, j;
 

@@ -47,3 +47,33 @@ TEST(paths_that_are_set_stay_as_they_are)
 	free(config.null_driver);
 	free(config.sensors);
 }
+
+/* Return: the socket for vgpuctl, to be freed, by that value of systemd's variable. */
+static char *ctl_socket_by(const char *folders)
+{
+	struct config config = {};
+
+	if (folders)
+		check_eq(setenv("RUNTIME_DIRECTORY", folders, 1), 0);
+	else
+		unsetenv("RUNTIME_DIRECTORY");
+	check_eq(paths_complete(&config), 0);
+	free(config.worker);
+	free(config.softgpu);
+	free(config.null_driver);
+	free(config.sensors);
+	return config.ctl_socket;
+}
+
+TEST(the_socket_for_vgpuctl_is_in_the_folder_of_the_service)
+{
+	char *path = ctl_socket_by("/run/vgpud");
+
+	check_str(path, "/run/vgpud/control");
+	free(path);
+	path = ctl_socket_by("/run/a:/run/b");
+	check_str(path, "/run/a/control");
+	free(path);
+	check(!ctl_socket_by("relative"));
+	check(!ctl_socket_by(NULL));
+}
