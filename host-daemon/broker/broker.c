@@ -14,6 +14,7 @@
 
 #include "broker/broker.h"
 #include "broker/channel.h"
+#include "broker/ctl-server.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
 #include "broker/shares.h"
@@ -267,6 +268,8 @@ static int handle_sync(struct broker *broker)
 		scan_look(vm);
 	}
 	r = listen_to_workers(broker);
+	if (!r)
+		r = ctl_server_listen(broker);
 	sweep_vms(broker);
 	pool_update(broker);
 	return r;
@@ -320,6 +323,13 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 		return handle_no_worker(broker, message->no_worker.error);
 	case LINK_SENSORS:
 		return status_use_sensors(broker, fds[0]);
+	case LINK_CTL:
+		ctl_server_take(broker, fds[0]);
+		return broker->synced ? ctl_server_listen(broker) : 0;
+	case LINK_CONFIGURED:
+		ctl_server_handle_configured(
+			broker, message->id, message->configured.error, fds[0]);
+		return 0;
 	case LINK_EXITED:
 		return handle_exited(broker, message);
 	case LINK_SYNC:
@@ -415,6 +425,7 @@ int broker_init(struct broker *broker, const struct config *config, int link)
 
 	*broker = (struct broker){
 		.config = config,
+		.sources = -1,
 		.link = link,
 		.wiper = WIPER_NULL,
 	};
@@ -422,6 +433,8 @@ int broker_init(struct broker *broker, const struct config *config, int link)
 	pool_init(&broker->pool);
 	TAILQ_INIT(&broker->waiting);
 	r = open_accounts(broker);
+	if (!r)
+		r = ctl_server_new(broker);
 	if (r)
 		return vgpu_error_trace(r);
 	r = loop_init(&broker->loop);
@@ -462,6 +475,7 @@ void broker_deinit(struct broker *broker)
 		TAILQ_REMOVE(&broker->vms, vm, entry);
 		vm_free(vm);
 	}
+	ctl_server_free(broker->ctl);
 	if (broker->loop.has_ring) {
 		loop_remove(&broker->link_source);
 		loop_remove(&broker->wiper_source);
@@ -473,13 +487,15 @@ void broker_deinit(struct broker *broker)
 	status_deinit(broker);
 }
 
-int broker_run(const struct config *config, int link)
+int broker_run(const struct config *config, const char *path, int sources, int link)
 {
 	struct broker broker;
 	int r;
 
 	block_signals();
 	r = broker_init(&broker, config, link);
+	broker.path = path;
+	broker.sources = sources;
 	if (!r)
 		r = loop_run(&broker.loop);
 	if (r < 0)

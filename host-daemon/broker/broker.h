@@ -15,5 +15,12 @@
 int broker_init(struct broker *broker, const struct config *config, int link);
 void broker_deinit(struct broker *broker);
 
-/* Runs until the link ends or LINK_DRAIN is complete. Return: the exit status. */
-int broker_run(const struct config *config, int link);
+/*
+ * Runs until the link ends or LINK_DRAIN is complete.
+ *
+ * @path:	of the configuration
+ * @sources:	of it, as a memory file; -1: vgpuctl cannot change anything
+ *
+ * Return: the exit status.
+ */
+int broker_run(const struct config *config, const char *path, int sources, int link);

@@ -16,6 +16,7 @@
 #include "vgpud/wiper.h"
 
 struct channel;
+struct ctl_server;
 struct sensors_page;
 struct vgpu_status;
 struct vm;
@@ -37,12 +38,15 @@ struct worker_pool {
 
 struct broker {
 	const struct config *config;
+	const char *path; /* of the configuration, NULL: unknown */
+	int sources;	  /* the texts of it, not owned; -1: none */
 	struct loop loop;
 	int link;
 	struct loop_source link_source;
 	bool synced;   /* SYNC was received: all existing VMs and workers are known */
 	bool draining; /* SIGTERM: no new sessions */
 
+	struct ctl_server *ctl;
 	struct account *accounts; /* one for each [vm NAME] */
 	TAILQ_HEAD(, vm) vms;
 	struct loop_timer heartbeat;

@@ -62,7 +62,7 @@ static void start_broker(void)
 	vgpu_log_init("broker", VGPU_LOG_DEBUG);
 	if (config_new_from_text(&config, "text", text, &error))
 		_exit(99);
-	status = broker_run(config, pair[1]);
+	status = broker_run(config, NULL, -1, pair[1]);
 	config_free(config);
 	_exit(status);
 }

@@ -645,8 +645,8 @@ static int open_endpoint(struct endpoint *endpoint)
 
 	if (config->transport == CONFIG_PLAIN)
 		return 0;
-	r = listener_init(&endpoint->listener, config->socket, config->socket_mode,
-		config->socket_group);
+	r = listener_init(&endpoint->listener, config->socket, SOCK_STREAM,
+		config->socket_mode, config->socket_group);
 	if (r == LISTENER_E_TAKEN)
 		vgpu_log_error("vm=%s: another vgpud serves %s (%s.lock is locked)",
 			config->name, config->socket, config->socket);

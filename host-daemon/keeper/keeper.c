@@ -38,6 +38,7 @@
 
 #include "keeper/child.h"
 #include "keeper/endpoints.h"
+#include "keeper/held-ctl.h"
 #include "keeper/held-sensors.h"
 #include "keeper/held-worker.h"
 #include "keeper/keeper.h"
@@ -76,6 +77,7 @@ struct keeper {
 	int signals;
 
 	struct endpoints endpoints;
+	struct held_ctl ctl;
 	struct held_workers workers;
 	uint64_t last_worker;
 	unsigned int last_uid; /* place in the range, from 1 */
@@ -104,6 +106,7 @@ struct keeper {
 
 static void handle_message(struct keeper *keeper, const struct link_message *message,
 	const int *fds, size_t n_fds);
+static void configure(struct keeper *keeper, uint64_t request, int sources, int client);
 
 /*
  * Broker
@@ -151,6 +154,7 @@ static int start_broker(struct keeper *keeper)
 	watch_begin(&keeper->watch, keeper->broker, clock_now());
 	keeper->endpoints.link = keeper->link;
 	held_sensors_tell(&keeper->sensors, keeper->link);
+	held_ctl_tell(&keeper->ctl, keeper->link);
 	endpoints_announce_all(&keeper->endpoints);
 	TAILQ_FOREACH(worker, &keeper->workers, entry) {
 		held_worker_tell(worker, keeper->link);
@@ -158,6 +162,7 @@ static int start_broker(struct keeper *keeper)
 			held_worker_tell_exited(worker, keeper->link);
 	}
 	link_send_id(keeper->link, LINK_SYNC, 0);
+	held_ctl_return_kept(&keeper->ctl, keeper->link);
 	return 0;
 }
 
@@ -492,6 +497,10 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 	case LINK_SHARE_LEFT:
 		endpoints_leave_share(&keeper->endpoints, message);
 		break;
+	case LINK_CONFIGURE:
+		if (n_fds == 2)
+			configure(keeper, message->id, fds[0], fds[1]);
+		break;
 	case LINK_VM_DONE:
 		endpoints_forget_vm(&keeper->endpoints, message->id);
 		break;
@@ -571,31 +580,69 @@ static void prepare_sandbox(struct keeper *keeper)
 			strerror(-r));
 }
 
-/* A failure is logged and changes nothing. */
-static int try_reload(struct keeper *keeper)
+/* Opens what a configuration needs besides the present one, or nothing. The log and the
+ * socket for vgpuctl are tried first, since endpoints have no way back. */
+static int open_all(
+	struct keeper *keeper, const struct config *config, struct listener *nextp)
 {
-	_vgpu_cleanup_(config_freep) struct config *config = NULL;
-	_vgpu_cleanup_(vgpu_closep) int kept = -1;
-	struct config *old = *keeper->configp;
 	int r;
 
-	r = config_load(keeper->path, &kept, &config);
+	r = held_ctl_open(&keeper->ctl, config, nextp);
 	if (!r)
 		r = config_load_log(config);
 	if (!r) {
 		r = endpoints_reload(&keeper->endpoints, config);
 		if (r)
-			config_load_log(old);
+			config_load_log(*keeper->configp);
 	}
 	if (r)
+		listener_deinit(nextp);
+	return r;
+}
+
+/*
+ * Puts a configuration in force, except in the broker. Takes both in any case. A failure
+ * is logged and changes nothing.
+ *
+ * @kept:	its sources
+ */
+static int use_config(struct keeper *keeper, struct config *config, int kept)
+{
+	struct listener listener;
+	int r;
+
+	r = open_all(keeper, config, &listener);
+	if (r) {
+		config_free(config);
+		vgpu_close(kept);
 		return r;
+	}
+	held_ctl_use(&keeper->ctl, config, &listener);
+	config_free(*keeper->configp);
 	*keeper->configp = config;
-	config = old;
 	vgpu_close(keeper->sources);
 	keeper->sources = kept;
-	kept = -1;
-	vgpu_log_init("vgpud", (*keeper->configp)->log_level);
+	vgpu_log_init("vgpud", config->log_level);
+	prepare_sandbox(keeper);
+	held_sensors_reload(&keeper->sensors);
 	return 0;
+}
+
+/* The broker has the old configuration, and so have its messages in the link. */
+static void replace_configured_broker(struct keeper *keeper)
+{
+	if (!keeper->is_broker_gone)
+		replace_broker(keeper);
+	close_link(keeper);
+}
+
+static int try_reload(struct keeper *keeper)
+{
+	struct config *config;
+	int kept, r;
+
+	r = config_load(keeper->path, &kept, &config);
+	return r ? r : use_config(keeper, config, kept);
 }
 
 static void reload(struct keeper *keeper)
@@ -608,12 +655,43 @@ static void reload(struct keeper *keeper)
 		notify_ready();
 		return;
 	}
-	prepare_sandbox(keeper);
-	held_sensors_reload(&keeper->sensors);
-	replace_broker(keeper);
-	/* The link has messages about the old configuration. */
-	close_link(keeper);
+	replace_configured_broker(keeper);
 	vgpu_log_info("SIGHUP: %s is in force; running jobs continue", keeper->path);
+}
+
+/* The broker has parsed these sources without a mistake, so the rest is left to try. */
+static int try_configure(struct keeper *keeper, int sources)
+{
+	struct config *config;
+	int r;
+
+	if (keeper->draining || !keeper->ready)
+		return -EBUSY;
+	r = config_load_kept(sources, &config);
+	if (r) {
+		vgpu_close(sources);
+		return -EINVAL;
+	}
+	return use_config(keeper, config, sources) ? -EADDRNOTAVAIL : 0;
+}
+
+/*
+ * Another configuration by vgpuctl, checked by the broker. Takes both descriptors.
+ *
+ * If it is in force the next broker answers the client, also if the present one has died
+ * since: this message is handled before the next one starts.
+ */
+static void configure(struct keeper *keeper, uint64_t request, int sources, int client)
+{
+	const int r = try_configure(keeper, sources);
+
+	if (r) {
+		held_ctl_return(client, request, r, keeper->link);
+		return;
+	}
+	held_ctl_keep(&keeper->ctl, client, request);
+	replace_configured_broker(keeper);
+	vgpu_log_info("a change by vgpuctl is in force; running jobs continue");
 }
 
 static void upgrade(struct keeper *keeper)
@@ -787,6 +865,17 @@ static void raise_priority(void)
 		vgpu_log_debug("vgpud has no higher priority than its workers");
 }
 
+static int open_ctl(struct keeper *keeper)
+{
+	struct listener listener;
+	int r;
+
+	r = held_ctl_open(&keeper->ctl, *keeper->configp, &listener);
+	if (!r)
+		held_ctl_use(&keeper->ctl, *keeper->configp, &listener);
+	return r;
+}
+
 static int keeper_init(struct keeper *keeper)
 {
 	const struct config *config = *keeper->configp;
@@ -809,6 +898,8 @@ static int keeper_init(struct keeper *keeper)
 	if (!r)
 		r = closer_start();
 	if (!r)
+		r = open_ctl(keeper);
+	if (!r)
 		r = endpoints_init(&keeper->endpoints, config);
 	held_sensors_init(&keeper->sensors);
 	if (!r)
@@ -828,6 +919,7 @@ static void keeper_deinit(struct keeper *keeper)
 	while ((worker = TAILQ_FIRST(&keeper->workers)))
 		forget_worker(keeper, worker);
 	held_sensors_deinit(&keeper->sensors);
+	held_ctl_close(&keeper->ctl);
 	endpoints_deinit(&keeper->endpoints);
 	free(keeper->polls);
 	vgpu_close(keeper->link);
@@ -846,6 +938,7 @@ int keeper_run(struct config **configp, int sources, const char *path)
 		.link = -1,
 		.network = -1,
 		.sensors = HELD_SENSORS_NULL,
+		.ctl = HELD_CTL_NULL,
 		.endpoints.vms = TAILQ_HEAD_INITIALIZER(keeper.endpoints.vms),
 		.endpoints.leaving = TAILQ_HEAD_INITIALIZER(keeper.endpoints.leaving),
 		.endpoints.wiper = WIPER_NULL,

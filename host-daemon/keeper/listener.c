@@ -121,7 +121,7 @@ int listener_permit(const struct listener *listener, mode_t mode, gid_t group)
 	return permit(listener->path, mode, group);
 }
 
-static int open_socket(const char *path, mode_t mode, gid_t group, int *fdp)
+static int open_socket(const char *path, int type, mode_t mode, gid_t group, int *fdp)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
@@ -130,7 +130,7 @@ static int open_socket(const char *path, mode_t mode, gid_t group, int *fdp)
 	if (strlen(path) >= sizeof(address.sun_path))
 		return vgpu_error_origin(-ENAMETOOLONG);
 	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return vgpu_error_origin(-errno);
 	/* Set before listen(), so no client can connect before. */
@@ -146,7 +146,8 @@ static int open_socket(const char *path, mode_t mode, gid_t group, int *fdp)
 	return 0;
 }
 
-int listener_init(struct listener *listener, const char *path, mode_t mode, gid_t group)
+int listener_init(
+	struct listener *listener, const char *path, int type, mode_t mode, gid_t group)
 {
 	struct listener l = LISTENER_NULL;
 	int r;
@@ -163,7 +164,7 @@ int listener_init(struct listener *listener, const char *path, mode_t mode, gid_
 	if (!r) {
 		r = remove_stale(path);
 		if (!r)
-			r = open_socket(path, mode, group, &l.fd);
+			r = open_socket(path, type, mode, group, &l.fd);
 		if (r)
 			unlink(l.lock_path);
 	}

@@ -29,9 +29,12 @@ enum {
  * Takes ownership of the path: creates its folder if only that is missing, locks
  * PATH.lock, replaces the socket of a dead process, listens.
  *
+ * @type:	SOCK_STREAM or SOCK_SEQPACKET
+ *
  * Return: 0, LISTENER_E_TAKEN, LISTENER_E_ALIEN or -errno.
  */
-int listener_init(struct listener *listener, const char *path, mode_t mode, gid_t group);
+int listener_init(
+	struct listener *listener, const char *path, int type, mode_t mode, gid_t group);
 
 /* Changes mode and group of the socket. Return: 0 or -errno. */
 int listener_permit(const struct listener *listener, mode_t mode, gid_t group);

@@ -39,7 +39,7 @@ TEST(a_listener_removes_its_files)
 	struct listener listener;
 	struct stat st;
 
-	check_eq(listener_init(&listener, path_of("s"), 0640, -1), 0);
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0640, -1), 0);
 	check_eq(try_connect(path_of("s")), 0);
 	check_eq(stat(path_of("s"), &st), 0);
 	check_eq(st.st_mode & 0777, 0640);
@@ -52,13 +52,14 @@ TEST(a_path_has_one_listener_at_a_time)
 {
 	struct listener listener, second;
 
-	check_eq(listener_init(&listener, path_of("s"), 0600, -1), 0);
-	check_eq(listener_init(&second, path_of("s"), 0600, -1), LISTENER_E_TAKEN);
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0600, -1), 0);
+	check_eq(listener_init(&second, path_of("s"), SOCK_STREAM, 0600, -1),
+		LISTENER_E_TAKEN);
 	check_eq(try_connect(path_of("s")), 0);
 	listener_deinit(&second);
 	check_eq(try_connect(path_of("s")), 0);
 	listener_deinit(&listener);
-	check_eq(listener_init(&second, path_of("s"), 0600, -1), 0);
+	check_eq(listener_init(&second, path_of("s"), SOCK_STREAM, 0600, -1), 0);
 	listener_deinit(&second);
 }
 
@@ -72,7 +73,7 @@ TEST(a_socket_left_by_a_dead_process_is_replaced)
 	check_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	close(fd);
 	check(try_connect(path_of("s")) < 0);
-	check_eq(listener_init(&listener, path_of("s"), 0600, -1), 0);
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0600, -1), 0);
 	check_eq(try_connect(path_of("s")), 0);
 	listener_deinit(&listener);
 }
@@ -85,7 +86,7 @@ TEST(a_link_in_place_of_the_socket_opens_nothing_to_others)
 
 	fd = open(path_of("private"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	close(fd);
-	check_eq(listener_init(&listener, path_of("s"), 0600, -1), 0);
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0600, -1), 0);
 	check_eq(unlink(path_of("s")), 0);
 	check_eq(symlink("private", path_of("s")), 0);
 	check_eq(listener_permit(&listener, 0666, -1), -EPERM);
@@ -102,7 +103,8 @@ TEST(a_file_that_is_no_socket_is_not_removed)
 
 	check_eq(write(fd, "x", 1), 1);
 	close(fd);
-	check_eq(listener_init(&listener, path_of("s"), 0600, -1), LISTENER_E_ALIEN);
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0600, -1),
+		LISTENER_E_ALIEN);
 	check_eq(access(path_of("s"), F_OK), 0);
 	check(access(path_of("s.lock"), F_OK) < 0);
 }
@@ -113,7 +115,7 @@ TEST(a_folder_that_is_missing_is_made_and_others_can_pass_through)
 	struct stat st;
 
 	umask(077);
-	check_eq(listener_init(&listener, path_of("run/s"), 0660, -1), 0);
+	check_eq(listener_init(&listener, path_of("run/s"), SOCK_STREAM, 0660, -1), 0);
 	check_eq(try_connect(path_of("run/s")), 0);
 	check_eq(stat(path_of("run"), &st), 0);
 	check_eq(st.st_mode & 07777, 0755);
@@ -121,7 +123,7 @@ TEST(a_folder_that_is_missing_is_made_and_others_can_pass_through)
 	listener_deinit(&listener);
 	/* One that is there is left as it is. */
 	check_eq(chmod(path_of("run"), 0700), 0);
-	check_eq(listener_init(&listener, path_of("run/s"), 0660, -1), 0);
+	check_eq(listener_init(&listener, path_of("run/s"), SOCK_STREAM, 0660, -1), 0);
 	check_eq(stat(path_of("run"), &st), 0);
 	check_eq(st.st_mode & 07777, 0700);
 	listener_deinit(&listener);
@@ -131,6 +133,7 @@ TEST(more_than_one_folder_that_is_missing_is_a_mistake)
 {
 	struct listener listener;
 
-	check_eq(listener_init(&listener, path_of("none/run/s"), 0600, -1), -ENOENT);
+	check_eq(listener_init(&listener, path_of("none/run/s"), SOCK_STREAM, 0600, -1),
+		-ENOENT);
 	check(access(path_of("none"), F_OK) < 0);
 }

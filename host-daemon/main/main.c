@@ -46,6 +46,11 @@ static const char help[] =
 	"libcuda.so.1\n"
 	"  log-level = info       none, error, warning, info, debug\n"
 	"  log-file = PATH        default: standard error\n"
+	"  ctl-socket = PATH      where vgpuctl connects; default: control in the "
+	"folder\n"
+	"                         of the service, none by hand\n"
+	"  ctl-admins = vgpu-admin    the groups that may change and look, and that may\n"
+	"  ctl-monitors = vgpu-monitor    only look, by vgpuctl\n"
 	"  warm-workers = 1       workers kept ready for the next guest process\n"
 	"  max-workers = 128      limit of all workers\n"
 	"  sandbox = yes          confine workers; no: for debugging only\n"
@@ -112,7 +117,7 @@ static void forbid_reading(void)
 }
 
 /* The broker's part of main(): descriptors 3 and 4 are link and configuration. */
-static int run_broker(const char *version)
+static int run_broker(const char *path, const char *version)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
 	int r;
@@ -132,7 +137,7 @@ static int run_broker(const char *version)
 	if (r)
 		return r;
 	vgpu_log_init("vgpud-broker", config->log_level);
-	return broker_run(config, CHILD_FIRST_FD);
+	return broker_run(config, path, CHILD_FIRST_FD + 1, CHILD_FIRST_FD);
 }
 
 /*
@@ -210,7 +215,7 @@ int main(int argc, char **argv)
 	int option;
 
 	if (argc == 4 && !strcmp(argv[1], "--broker"))
-		return run_broker(argv[3]);
+		return run_broker(argv[2], argv[3]);
 	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'c':

@@ -32,7 +32,11 @@ bool link_is_sane(const struct link_message *message, size_t n_fds)
 		return n_fds == 3;
 	case LINK_QUOTA:
 	case LINK_SENSORS:
+	case LINK_CTL:
+	case LINK_CONFIGURED:
 		return n_fds == 1;
+	case LINK_CONFIGURE:
+		return n_fds == 2;
 	case LINK_SHARE:
 		return n_fds == 1 && message->share.size;
 	case LINK_IMAGE:

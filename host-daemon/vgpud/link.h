@@ -22,7 +22,7 @@
 /* Change it with anything in this file or in ledger.h. It includes the version of the
  * control protocol, because workers keep running: a broker of another build refuses to
  * run instead of misreading data. */
-#define LINK_VERSION "7." LINK_STRING(CONTROL_VERSION)
+#define LINK_VERSION "8." LINK_STRING(CONTROL_VERSION)
 
 enum link_type {
 	_LINK_NONE,
@@ -50,6 +50,12 @@ enum link_type {
 	LINK_IMAGE_DONE,  /* image: the broker has dropped it */
 	LINK_SHARE_LEFT,  /* id: a worker; share: it released what has this cookie */
 	LINK_PONG,	  /* id: of the ping */
+	/* for vgpuctl: keeper to broker, keeper to broker, broker to keeper */
+	LINK_CTL,	 /* fd: its listening socket. Before SYNC, or never */
+	LINK_CONFIGURED, /* id, configured: of LINK_CONFIGURE; fd: its client */
+	LINK_CONFIGURE,	 /* id: of a request; fds: the sources of another configuration,
+			  * and the client, which returns with LINK_CONFIGURED: to the
+			  * next broker if the configuration is in force */
 	_LINK_N,
 };
 
@@ -99,6 +105,9 @@ struct link_message {
 		struct {
 			int32_t error; /* -errno */
 		} no_worker;
+		struct {
+			int32_t error; /* 0, or: nothing has changed; the log says why */
+		} configured;
 	};
 };
 

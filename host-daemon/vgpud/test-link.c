@@ -146,13 +146,15 @@ TEST(each_message_has_its_descriptors_and_no_others)
 	for (uint32_t type = 0; type <= _LINK_N; type++) {
 		struct link_message message = { .type = type, .vm = a_vm.vm };
 		const bool is_known = type && type < _LINK_N;
-		const size_t n = type == LINK_VM       ? 5
-				 : type == LINK_WORKER ? 3
-				 : type == LINK_IMAGE || type == LINK_SHARE ||
-						 type == LINK_QUOTA ||
-						 type == LINK_SENSORS
-					 ? 1
-					 : 0;
+		const size_t n =
+			type == LINK_VM		 ? 5
+			: type == LINK_WORKER	 ? 3
+			: type == LINK_CONFIGURE ? 2
+			: type == LINK_IMAGE || type == LINK_SHARE ||
+					type == LINK_QUOTA || type == LINK_SENSORS ||
+					type == LINK_CTL || type == LINK_CONFIGURED
+				? 1
+				: 0;
 
 		if (type == LINK_IMAGE)
 			message.image.size = 1;

@@ -150,6 +150,8 @@ static size_t count_fds(const struct link_message *message, uint8_t shape)
 	case LINK_SHARE:
 	case LINK_QUOTA:
 	case LINK_SENSORS:
+	case LINK_CTL:
+	case LINK_CONFIGURED:
 		return 1;
 	}
 	return 0;

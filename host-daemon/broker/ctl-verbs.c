@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ctl verbs: what a request of vgpuctl is answered with
+ *
+ * A reply is one packet, so lists come in parts: each request says behind which name or
+ * number the next part begins, and nothing is kept between them.
+ */
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/ctl-verbs.h"
+#include "broker/state.h"
+#include "broker/vm.h"
+#include "broker/worker.h"
+#include "control/ctl-message.h"
+#include "vgpud/config-show.h"
+
+/* Of a reply, without what its lists have. */
+#define REPLY_ROOM 1024u
+
+/* A reply with a reason has no result, not even half of one. */
+static void fail(VgpuCtl__Reply *reply, VgpuCtl__Status status, const char *reason)
+{
+	ctl_verbs_free(reply);
+	reply->result_case = VGPU_CTL__REPLY__RESULT__NOT_SET;
+	reply->status = status;
+	reply->reason = (char *)reason;
+}
+
+/* Memory of the reply, all of which ctl_verbs_free() frees. Return: NULL without. */
+static void *take(size_t n, size_t size)
+{
+	return calloc(n ? n : 1, size);
+}
+
+/*
+ * Virtual machines
+ */
+
+static const struct config_vm *find_vm(const struct broker *broker, const char *name)
+{
+	const struct config_vm *vm;
+
+	TAILQ_FOREACH(vm, &broker->config->vms, entry)
+		if (!strcmp(vm->name, name))
+			return vm;
+	return NULL;
+}
+
+static bool is_of(const struct worker *worker, const struct account *account)
+{
+	return worker->channel && worker->channel->vm->account == account;
+}
+
+static void count(
+	const struct broker *broker, const struct account *account, VgpuCtl__Vm *message)
+{
+	const struct worker *worker;
+	const struct vm *vm;
+
+	TAILQ_FOREACH(vm, &broker->vms, entry)
+		message->connections += vm->account == account && !vm->gone;
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
+		message->sessions += is_of(worker, account) &&
+				     worker->channel->record->phase == CHANNEL_OPEN;
+}
+
+static char *place_of(const struct config_vm *vm)
+{
+	char *place;
+
+	return asprintf(&place, "%s:%d", vm->place.file, vm->place.line) < 0 ? NULL
+									     : place;
+}
+
+/* Return: the message, to be freed by vm_message_free(), or NULL without memory. */
+static VgpuCtl__Vm *vm_message_new(
+	const struct broker *broker, const struct config_vm *config)
+{
+	const struct account *account = &broker->accounts[config->index];
+	VgpuCtl__Vm *message = take(1, sizeof(*message));
+
+	if (!message)
+		return NULL;
+	vgpu_ctl__vm__init(message);
+	message->name = (char *)config->name;
+	message->transport = (char *)config_transport_name(config->transport);
+	message->place = place_of(config);
+	message->max_processes = config->max_processes;
+	message->device_memory_limit = config->device_memory;
+	message->host_memory = account->host_memory;
+	message->host_memory_limit = account_host_memory(account);
+	if (account->quota)
+		message->device_memory = quota_of_others(account->quota, 0);
+	count(broker, account, message);
+	if (message->place && strlen(message->place) <= CTL_TEXT_MAX)
+		return message;
+	free(message->place);
+	free(message);
+	return NULL;
+}
+
+static void vm_message_free(VgpuCtl__Vm *message)
+{
+	if (message)
+		free(message->place);
+	free(message);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct config_vm *const *left = a, *const *right = b;
+
+	return strcmp((*left)->name, (*right)->name);
+}
+
+/* Return: the machines behind that name in order, to be freed, or NULL without memory. */
+static const struct config_vm **sort(
+	const struct broker *broker, const char *after, size_t *np)
+{
+	const struct config_vm **list = take(broker->config->n_vms, sizeof(*list));
+	const struct config_vm *vm;
+	size_t n = 0;
+
+	if (!list)
+		return NULL;
+	TAILQ_FOREACH(vm, &broker->config->vms, entry)
+		if (strcmp(vm->name, after) > 0)
+			list[n++] = vm;
+	qsort(list, n, sizeof(*list), compare);
+	*np = n;
+	return list;
+}
+
+/* Return: false without memory. */
+static bool fill_vms(
+	struct broker *broker, const struct config_vm **list, size_t n, VgpuCtl__Vms *vms)
+{
+	size_t used = REPLY_ROOM;
+
+	for (size_t i = 0; i < n; i++) {
+		VgpuCtl__Vm *message = vm_message_new(broker, list[i]);
+
+		if (!message)
+			return false;
+		used += vgpu_ctl__vm__get_packed_size(message) + 8;
+		vms->more = vms->n_vms == CTL_VMS_MAX || used > CTL_REPLY_MAX;
+		if (vms->more) {
+			vm_message_free(message);
+			return true;
+		}
+		vms->vms[vms->n_vms++] = message;
+	}
+	return true;
+}
+
+void ctl_verbs_list(
+	struct broker *broker, const VgpuCtl__List *list, VgpuCtl__Reply *reply)
+{
+	const struct config_vm **vms;
+	size_t n = 0;
+
+	vms = sort(broker, list->after, &n);
+	reply->list = take(1, sizeof(*reply->list));
+	if (reply->list) {
+		vgpu_ctl__vms__init(reply->list);
+		reply->result_case = VGPU_CTL__REPLY__RESULT_LIST;
+		reply->list->vms = take(CTL_VMS_MAX, sizeof(*reply->list->vms));
+	}
+	if (!vms || !reply->list || !reply->list->vms ||
+		!fill_vms(broker, vms, n, reply->list))
+		fail(reply, VGPU_CTL__STATUS__FAILED,
+			"vgpud has no memory for the reply");
+	free(vms);
+}
+
+/*
+ * One of them
+ */
+
+static bool fill_settings(const struct config_vm *vm, VgpuCtl__Details *details)
+{
+	struct config_setting *list = take(CONFIG_SHOW_MAX, sizeof(*list));
+	const size_t n = list ? config_show(vm, list) : 0;
+	bool is_full = list != NULL;
+
+	details->settings = take(n, sizeof(*details->settings));
+	for (size_t i = 0; i < n && is_full && details->settings; i++) {
+		VgpuCtl__Setting *message = take(1, sizeof(*message));
+
+		is_full = message;
+		if (!message)
+			break;
+		vgpu_ctl__setting__init(message);
+		message->key = (char *)list[i].key;
+		message->value = strdup(list[i].value);
+		message->live = list[i].is_live;
+		details->settings[details->n_settings++] = message;
+		is_full = message->value;
+	}
+	free(list);
+	return is_full && details->settings;
+}
+
+/* A guest has chosen the name, and may have chosen any bytes. */
+static char *clean_name(const struct ledger_channel *record)
+{
+	char *name = strndup(record->comm, sizeof(record->comm));
+
+	for (char *c = name; c && *c; c++)
+		if (!isprint((unsigned char)*c))
+			*c = '?';
+	return name;
+}
+
+static const char *phase_name(uint32_t phase)
+{
+	static const char *const names[_CHANNEL_PHASE_N] = {
+		[CHANNEL_IDLE] = "idle",
+		[CHANNEL_WAITING] = "waiting",
+		[CHANNEL_ASSIGNED] = "opening",
+		[CHANNEL_HELD] = "opening",
+		[CHANNEL_OPEN] = "open",
+		[CHANNEL_ENDING] = "ending",
+		[CHANNEL_DEAD] = "dead",
+		[CHANNEL_EMPTYING] = "emptying",
+	};
+
+	return phase < _CHANNEL_PHASE_N ? names[phase] : "unknown";
+}
+
+static uint64_t device_memory_of(const struct channel *channel)
+{
+	const struct quota_page *page = channel->vm->account->quota;
+	const uint32_t slot = channel->record->quota_slot;
+
+	return slot && page ? __atomic_load_n(&page->used[slot - 1], __ATOMIC_RELAXED)
+			    : 0;
+}
+
+static VgpuCtl__Session *session_new(const struct worker *worker)
+{
+	const struct ledger_channel *record = worker->channel->record;
+	VgpuCtl__Session *session = take(1, sizeof(*session));
+
+	if (!session)
+		return NULL;
+	vgpu_ctl__session__init(session);
+	session->number = worker->id;
+	session->channel = worker->channel->index;
+	session->pid = record->pid;
+	session->name = clean_name(record);
+	session->worker = (uint32_t)worker->pid;
+	session->phase = (char *)phase_name(record->phase);
+	session->device_memory = device_memory_of(worker->channel);
+	session->host_memory = worker->host_memory;
+	if (session->name)
+		return session;
+	free(session);
+	return NULL;
+}
+
+/* Workers are in the order of their numbers: those of the last broker came in it, too. */
+static bool fill_sessions(const struct broker *broker, const struct account *account,
+	uint64_t after, VgpuCtl__Details *details)
+{
+	const struct worker *worker;
+
+	details->sessions = take(CTL_SESSIONS_MAX, sizeof(*details->sessions));
+	if (!details->sessions)
+		return false;
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
+		VgpuCtl__Session *session;
+
+		if (!is_of(worker, account) || worker->id <= after)
+			continue;
+		details->more = details->n_sessions == CTL_SESSIONS_MAX;
+		if (details->more)
+			return true;
+		session = session_new(worker);
+		if (!session)
+			return false;
+		details->sessions[details->n_sessions++] = session;
+	}
+	return true;
+}
+
+void ctl_verbs_show(
+	struct broker *broker, const VgpuCtl__Show *show, VgpuCtl__Reply *reply)
+{
+	const struct config_vm *vm = find_vm(broker, show->vm);
+	VgpuCtl__Details *details;
+
+	if (!vm) {
+		fail(reply, VGPU_CTL__STATUS__UNKNOWN,
+			"there is no such virtual machine");
+		return;
+	}
+	details = reply->show = take(1, sizeof(*details));
+	if (details) {
+		vgpu_ctl__details__init(details);
+		reply->result_case = VGPU_CTL__REPLY__RESULT_SHOW;
+		details->vm = vm_message_new(broker, vm);
+	}
+	if (!details || !details->vm || !fill_settings(vm, details) ||
+		!fill_sessions(
+			broker, &broker->accounts[vm->index], show->after, details))
+		fail(reply, VGPU_CTL__STATUS__FAILED,
+			"vgpud has no memory for the reply");
+}
+
+static void free_list(VgpuCtl__Vms *list)
+{
+	for (size_t i = 0; i < list->n_vms; i++)
+		vm_message_free(list->vms[i]);
+	free(list->vms);
+	free(list);
+}
+
+static void free_details(VgpuCtl__Details *details)
+{
+	vm_message_free(details->vm);
+	for (size_t i = 0; i < details->n_settings; i++) {
+		free(details->settings[i]->value);
+		free(details->settings[i]);
+	}
+	free(details->settings);
+	for (size_t i = 0; i < details->n_sessions; i++) {
+		free(details->sessions[i]->name);
+		free(details->sessions[i]);
+	}
+	free(details->sessions);
+	free(details);
+}
+
+void ctl_verbs_free(VgpuCtl__Reply *reply)
+{
+	if (reply->result_case == VGPU_CTL__REPLY__RESULT_LIST)
+		free_list(reply->list);
+	else if (reply->result_case == VGPU_CTL__REPLY__RESULT_SHOW)
+		free_details(reply->show);
+}

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The socket for vgpuctl: who may do what, and clients that keep no rule
+ */
+
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control/ctl-message.h"
+#include "control/packet.h"
+#include "guest.h"
+#include "pair.h"
+#include "test.h"
+
+/* Nobody on this host, and groups that need no name. */
+#define OTHER_UID 65534
+#define ADMINS 64201
+#define MONITORS 64202
+/* As broker/ctl-server.h has it. */
+#define CLIENTS_MAX 32
+#define ANSWER_MS 60000
+
+static struct pair pair;
+static char ctl_path[104];
+static uint8_t packet[2 * CTL_REPLY_MAX];
+
+static void start(void)
+{
+	static char lines[256];
+
+	snprintf(ctl_path, sizeof(ctl_path), "%s/ctl", test_tmpdir());
+	snprintf(lines, sizeof(lines),
+		"ctl-socket = %s\nctl-admins = %d\nctl-monitors = %d\n", ctl_path, ADMINS,
+		MONITORS);
+	pair_start(&pair,
+		&(struct pair_options){ .worker = FAKE_WORKER, .vgpud_lines = lines });
+}
+
+static int connect_to(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	check(fd >= 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", ctl_path);
+	check_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* Return: the bytes of the next packet, 0: the connection has ended. */
+static size_t receive(int fd)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLIN };
+	size_t size, n_fds;
+	int none, r;
+	bool cut;
+
+	check_eq(poll(&poller, 1, ANSWER_MS), 1);
+	r = packet_receive(fd, packet, sizeof(packet), &size, &none, 0, &n_fds, &cut);
+	check(!r || r == PACKET_E_EOF);
+	return r ? 0 : size;
+}
+
+static VgpuCtl__Access meet(int fd)
+{
+	const char *reason;
+	VgpuCtl__Hello *hello;
+	VgpuCtl__Access access;
+
+	hello = ctl_hello_new(packet, receive(fd), &reason);
+	check(hello != NULL);
+	check_eq(hello->version, CTL_VERSION);
+	access = hello->access;
+	check((access == VGPU_CTL__ACCESS__NONE) == (*hello->reason != '\0'));
+	ctl_hello_freep(&hello);
+	return access;
+}
+
+/* Return: the reply, to be freed; NULL: the connection has ended. */
+static VgpuCtl__Reply *hear(int fd)
+{
+	const size_t size = receive(fd);
+	VgpuCtl__Reply *reply;
+	const char *reason;
+
+	if (!size)
+		return NULL;
+	reply = ctl_reply_new(packet, size, &reason);
+	check(reply != NULL);
+	return reply;
+}
+
+static VgpuCtl__Reply *ask(int fd, VgpuCtl__Request *request)
+{
+	static uint64_t last_id;
+	VgpuCtl__Reply *reply;
+
+	request->id = ++last_id;
+	check_eq(ctl_send(fd, &request->base, CTL_REQUEST_MAX), 0);
+	reply = hear(fd);
+	check(!reply || reply->id == request->id);
+	return reply;
+}
+
+static VgpuCtl__Reply *say_hello(int fd, uint32_t version)
+{
+	VgpuCtl__Hello hello = VGPU_CTL__HELLO__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+
+	hello.version = version;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_HELLO;
+	request.hello = &hello;
+	return ask(fd, &request);
+}
+
+/* Frees the reply. Return: its status. */
+static VgpuCtl__Status status_of(VgpuCtl__Reply *reply)
+{
+	VgpuCtl__Status status;
+
+	check(reply != NULL);
+	status = reply->status;
+	check((status == VGPU_CTL__STATUS__OK) == (*reply->reason == '\0'));
+	ctl_reply_freep(&reply);
+	return status;
+}
+
+/* Return: a connection of this process on which requests may follow. */
+static int open_ctl(void)
+{
+	const int fd = connect_to();
+
+	check_eq(meet(fd), VGPU_CTL__ACCESS__ADMIN);
+	check_eq(status_of(say_hello(fd, CTL_VERSION)), VGPU_CTL__STATUS__OK);
+	return fd;
+}
+
+static VgpuCtl__Reply *ask_list(int fd)
+{
+	VgpuCtl__List list = VGPU_CTL__LIST__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+
+	request.verb_case = VGPU_CTL__REQUEST__VERB_LIST;
+	request.list = &list;
+	return ask(fd, &request);
+}
+
+static VgpuCtl__Reply *ask_show(int fd, const char *vm)
+{
+	VgpuCtl__Show show = VGPU_CTL__SHOW__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+
+	show.vm = (char *)vm;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_SHOW;
+	request.show = &show;
+	return ask(fd, &request);
+}
+
+static VgpuCtl__Reply *ask_set(int fd, const char *vm, const char *key, const char *value)
+{
+	VgpuCtl__Setting setting = VGPU_CTL__SETTING__INIT, *settings[] = { &setting };
+	VgpuCtl__Set set = VGPU_CTL__SET__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+
+	setting.key = (char *)key;
+	setting.value = (char *)value;
+	set.vm = (char *)vm;
+	set.n_settings = 1;
+	set.settings = settings;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_SET;
+	request.set = &set;
+	return ask(fd, &request);
+}
+
+static VgpuCtl__Reply *ask_add(int fd, const char *vm, const char *text)
+{
+	VgpuCtl__Add add = VGPU_CTL__ADD__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+
+	add.vm = (char *)vm;
+	add.text = (char *)text;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_ADD;
+	request.add = &add;
+	return ask(fd, &request);
+}
+
+static VgpuCtl__Reply *ask_remove(int fd, const char *vm)
+{
+	VgpuCtl__Remove remove = VGPU_CTL__REMOVE__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+
+	remove.vm = (char *)vm;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_REMOVE;
+	request.remove = &remove;
+	return ask(fd, &request);
+}
+
+/* The limit of device memory of [vm test]. */
+static uint64_t limit_of_test(int fd)
+{
+	VgpuCtl__Reply *reply = ask_show(fd, "test");
+	uint64_t limit;
+
+	check(reply && reply->result_case == VGPU_CTL__REPLY__RESULT_SHOW);
+	limit = reply->show->vm->device_memory_limit;
+	ctl_reply_freep(&reply);
+	return limit;
+}
+
+/* Whether the socket serves as it should. */
+static void check_served(void)
+{
+	const int fd = open_ctl();
+
+	check_eq(status_of(ask_list(fd)), VGPU_CTL__STATUS__OK);
+	close(fd);
+}
+
+static const char *text_of(const char *vm)
+{
+	static char text[512];
+
+	snprintf(text, sizeof(text), "[vm %s]\ntransport = socket\nsocket = %s/%s\n", vm,
+		pair.dir, vm);
+	return text;
+}
+
+/*
+ * Service
+ */
+
+TEST(sessions_are_shown_as_they_are)
+{
+	struct guest guest;
+	VgpuCtl__Reply *reply;
+	int fd;
+
+	start();
+	fd = open_ctl();
+	guest_connect(&guest, pair.socket);
+	guest_open(&guest, 0, "a\033pp");
+	reply = ask_show(fd, "test");
+	check_str(reply->show->vm->name, "test");
+	check_str(reply->show->vm->transport, "socket");
+	check_eq(reply->show->vm->connections, 1);
+	check_eq(reply->show->vm->sessions, 1);
+	check_eq(reply->show->n_sessions, 1);
+	check_eq(reply->show->sessions[0]->worker, guest_entry(&guest, 0)->worker_pid);
+	check_str(reply->show->sessions[0]->name, "a?pp");
+	check_str(reply->show->sessions[0]->phase, "open");
+	check(!reply->show->more);
+	ctl_reply_freep(&reply);
+	check_eq(status_of(ask_show(fd, "none")), VGPU_CTL__STATUS__UNKNOWN);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(a_change_is_in_force_when_it_is_answered_and_sessions_continue)
+{
+	struct guest guest;
+	uint32_t worker;
+	int fd;
+
+	start();
+	fd = open_ctl();
+	guest_connect(&guest, pair.socket);
+	guest_open(&guest, 0, "app");
+	worker = guest_entry(&guest, 0)->worker_pid;
+	check_eq(limit_of_test(fd), 0);
+	check_eq(status_of(ask_set(fd, "test", "device-memory", "64M")),
+		VGPU_CTL__STATUS__OK);
+	check_eq(limit_of_test(fd), 64 << 20);
+	check_eq(status_of(ask_set(fd, "", "log-level", "debug")), VGPU_CTL__STATUS__OK);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	check_eq(guest_entry(&guest, 0)->worker_pid, worker);
+	check_eq(pair_count_log(&pair, "session ended"), 0);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(a_mistake_is_refused_with_its_line_and_changes_nothing)
+{
+	VgpuCtl__Reply *reply;
+	char place[192];
+	int fd;
+
+	start();
+	fd = open_ctl();
+	snprintf(place, sizeof(place), "%s:", pair.config);
+	reply = ask_set(fd, "test", "device-memory", "much");
+	check_eq(reply->status, VGPU_CTL__STATUS__INVALID);
+	check(!strncmp(reply->reason, place, strlen(place)));
+	check(strstr(reply->reason, ": \"much\" is not a size like 4G"));
+	ctl_reply_freep(&reply);
+	check_eq(status_of(ask_set(fd, "test", "socket", "/s")),
+		VGPU_CTL__STATUS__INVALID);
+	check_eq(status_of(ask_set(fd, "test", "nonsense", "1")),
+		VGPU_CTL__STATUS__INVALID);
+	check_eq(status_of(ask_set(fd, "test", "handles", "77 ; x")),
+		VGPU_CTL__STATUS__INVALID);
+	check_eq(status_of(ask_set(fd, "none", "handles", "77")),
+		VGPU_CTL__STATUS__UNKNOWN);
+	check_eq(status_of(ask_set(fd, "", "worker", "/bin/sh")),
+		VGPU_CTL__STATUS__INVALID);
+	check_eq(status_of(ask_add(fd, "a", "[vm b]\nsocket = /b\n")),
+		VGPU_CTL__STATUS__INVALID);
+	check_eq(status_of(ask_add(fd, "a", "")), VGPU_CTL__STATUS__INVALID);
+	check_eq(status_of(ask_add(fd, "../a", "[vm ../a]\nsocket = /b\n")),
+		VGPU_CTL__STATUS__INVALID);
+	check_eq(status_of(ask_add(fd, "a", "[vm a]\nsocket = /none/of/these\n")),
+		VGPU_CTL__STATUS__FAILED);
+	check_eq(limit_of_test(fd), 0);
+	check_eq(pair_count_log(&pair, "is in force"), 0);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(a_vm_comes_and_goes)
+{
+	struct guest guest;
+	char path[160];
+	int fd;
+
+	start();
+	fd = open_ctl();
+	snprintf(path, sizeof(path), "%s/new", pair.dir);
+	check(guest_try_connect(path) < 0);
+	for (int i = 0; i < 3; i++) {
+		check_eq(status_of(ask_add(fd, "new", text_of("new"))),
+			VGPU_CTL__STATUS__OK);
+		guest_connect(&guest, path);
+		guest_open(&guest, 0, "app");
+		guest_close(&guest, 0);
+		guest_disconnect(&guest);
+		check_eq(status_of(ask_remove(fd, "new")), VGPU_CTL__STATUS__OK);
+		check(guest_try_connect(path) < 0);
+	}
+	check_eq(status_of(ask_remove(fd, "new")), VGPU_CTL__STATUS__UNKNOWN);
+	/* It is in the main file. */
+	check_eq(status_of(ask_remove(fd, "test")), VGPU_CTL__STATUS__INVALID);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(a_vm_that_is_there_already_is_not_a_change)
+{
+	VgpuCtl__Reply *reply;
+	int fd;
+
+	start();
+	fd = open_ctl();
+	for (unsigned int i = 0; i < 2; i++) {
+		reply = ask_add(fd, "new", text_of("new"));
+		check_eq(reply->result_case, VGPU_CTL__REPLY__RESULT_CHANGED);
+		check_eq(reply->changed->changed, !i);
+		ctl_reply_freep(&reply);
+	}
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(a_list_of_many_vms_comes_in_parts)
+{
+	static char sections[65536];
+	VgpuCtl__List list = VGPU_CTL__LIST__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+	VgpuCtl__Reply *reply;
+	char after[64] = "", lines[256];
+	unsigned int n = 0, n_parts = 0;
+	size_t used = 0;
+	bool more;
+	int fd;
+
+	snprintf(ctl_path, sizeof(ctl_path), "%s/ctl", test_tmpdir());
+	snprintf(lines, sizeof(lines), "ctl-socket = %s\n", ctl_path);
+	for (int i = 0; i < 150; i++)
+		used += (size_t)snprintf(sections + used, sizeof(sections) - used,
+			"[vm v%03d]\ntransport = socket\nsocket = %s/v%d\n", i,
+			test_tmpdir(), i);
+	pair_start(&pair, &(struct pair_options){ .worker = FAKE_WORKER,
+				  .vgpud_lines = lines,
+				  .sections = sections });
+	fd = open_ctl();
+	request.verb_case = VGPU_CTL__REQUEST__VERB_LIST;
+	request.list = &list;
+	do {
+		list.after = after;
+		reply = ask(fd, &request);
+		check_eq(reply->result_case, VGPU_CTL__REPLY__RESULT_LIST);
+		for (size_t i = 0; i < reply->list->n_vms; i++) {
+			check(strcmp(reply->list->vms[i]->name, after) > 0);
+			snprintf(after, sizeof(after), "%s", reply->list->vms[i]->name);
+		}
+		n += reply->list->n_vms;
+		n_parts++;
+		more = reply->list->more;
+		ctl_reply_freep(&reply);
+	} while (more);
+	check_eq(n, 151);
+	check_eq(n_parts, 3);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(clients_find_the_next_broker)
+{
+	int fd;
+
+	start();
+	fd = open_ctl();
+	check_eq(kill(pair_find_broker(&pair), SIGKILL), 0);
+	check_eq(receive(fd), 0);
+	check_served();
+	close(fd);
+	pair_stop(&pair);
+}
+
+/*
+ * Rights
+ */
+
+/* Runs a test as another user, with that group besides; skips without root. */
+static void run_as(gid_t group, void (*run)(void))
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		test_skip("only root can become another user");
+	start();
+	check_eq(chmod(pair.dir, 0711), 0);
+	pid = fork();
+	check(pid >= 0);
+	if (!pid) {
+		if (setgroups(1, &group) || setgid(OTHER_UID) || setuid(OTHER_UID))
+			_exit(99);
+		run();
+		_exit(0);
+	}
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+	pair_stop(&pair);
+}
+
+static void be_stranger(void)
+{
+	const int fd = connect_to();
+
+	check_eq(meet(fd), VGPU_CTL__ACCESS__NONE);
+	check_eq(receive(fd), 0);
+}
+
+static void be_monitor(void)
+{
+	const int fd = connect_to();
+
+	check_eq(meet(fd), VGPU_CTL__ACCESS__MONITOR);
+	check_eq(status_of(say_hello(fd, CTL_VERSION)), VGPU_CTL__STATUS__OK);
+	check_eq(status_of(ask_list(fd)), VGPU_CTL__STATUS__OK);
+	check_eq(status_of(ask_show(fd, "test")), VGPU_CTL__STATUS__OK);
+	check_eq(status_of(ask_set(fd, "test", "handles", "77")),
+		VGPU_CTL__STATUS__DENIED);
+	check_eq(status_of(ask_add(fd, "new", text_of("new"))), VGPU_CTL__STATUS__DENIED);
+	check_eq(status_of(ask_remove(fd, "test")), VGPU_CTL__STATUS__DENIED);
+	check_eq(limit_of_test(fd), 0);
+}
+
+static void be_admin(void)
+{
+	const int fd = connect_to();
+
+	check_eq(meet(fd), VGPU_CTL__ACCESS__ADMIN);
+	check_eq(status_of(say_hello(fd, CTL_VERSION)), VGPU_CTL__STATUS__OK);
+	check_eq(status_of(ask_set(fd, "test", "handles", "77")), VGPU_CTL__STATUS__OK);
+	check_eq(status_of(ask_add(fd, "new", text_of("new"))), VGPU_CTL__STATUS__OK);
+	/* vgpud is root, and would do it. */
+	check_eq(status_of(ask_add(fd, "n", "[vm n]\nsocket = /run/n\n")),
+		VGPU_CTL__STATUS__DENIED);
+	check_eq(status_of(ask_add(
+			 fd, "n", "[vm n]\ntransport = plain\nmemory = /dev/shm/n\n")),
+		VGPU_CTL__STATUS__DENIED);
+	check_eq(status_of(ask_remove(fd, "new")), VGPU_CTL__STATUS__OK);
+}
+
+TEST(a_stranger_is_told_why_it_is_refused)
+{
+	run_as(OTHER_UID, be_stranger);
+}
+
+TEST(a_monitor_looks_and_changes_nothing)
+{
+	run_as(MONITORS, be_monitor);
+}
+
+TEST(an_administrator_changes_what_does_not_need_root)
+{
+	run_as(ADMINS, be_admin);
+}
+
+/*
+ * Clients that keep no rule
+ */
+
+/* Sends bytes as the first request. Return: the reply, NULL: the connection has ended. */
+static VgpuCtl__Reply *send_bytes(int fd, const void *bytes, size_t size)
+{
+	check_eq(packet_send(fd, bytes, size, NULL, 0), 0);
+	return hear(fd);
+}
+
+TEST(what_is_no_request_ends_the_connection)
+{
+	static const uint8_t zeroes[CTL_REQUEST_MAX + 1];
+	static const struct {
+		const void *bytes;
+		size_t size;
+	} wrong[] = { { "\xff\xff\xff", 3 }, { zeroes, sizeof(zeroes) },
+		{ "\x1a\x00", 2 } /* a list before the hello */ };
+	int fd;
+
+	start();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		fd = connect_to();
+		check_eq(meet(fd), VGPU_CTL__ACCESS__ADMIN);
+		check_eq(status_of(send_bytes(fd, wrong[i].bytes, wrong[i].size)),
+			VGPU_CTL__STATUS__INVALID);
+		check_eq(receive(fd), 0);
+		close(fd);
+	}
+	check_served();
+	pair_stop(&pair);
+}
+
+TEST(another_version_is_refused)
+{
+	int fd;
+
+	start();
+	fd = connect_to();
+	meet(fd);
+	check_eq(status_of(say_hello(fd, CTL_VERSION + 1)), VGPU_CTL__STATUS__INVALID);
+	check_eq(receive(fd), 0);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(a_request_of_a_later_release_is_refused_and_the_next_one_served)
+{
+	int fd;
+
+	start();
+	fd = open_ctl();
+	check_eq(status_of(send_bytes(fd, "\x08\x05\x82\x01\x00", 5)),
+		VGPU_CTL__STATUS__UNKNOWN);
+	check_eq(status_of(ask_list(fd)), VGPU_CTL__STATUS__OK);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(descriptors_of_a_client_are_not_taken)
+{
+	int fd, pipes[2];
+
+	start();
+	fd = connect_to();
+	meet(fd);
+	check_eq(pipe(pipes), 0);
+	check_eq(packet_send(fd, "\x08\x01", 2, pipes + 1, 1), 0);
+	close(pipes[1]);
+	check_eq(status_of(hear(fd)), VGPU_CTL__STATUS__INVALID);
+	check_eq(receive(fd), 0);
+	/* Nobody has the other end. */
+	check_eq(read(pipes[0], packet, 1), 0);
+	close(pipes[0]);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(connections_have_a_limit_and_those_beyond_are_told)
+{
+	int fds[CLIENTS_MAX], fd;
+
+	start();
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		fds[i] = open_ctl();
+	fd = connect_to();
+	check_eq(meet(fd), VGPU_CTL__ACCESS__NONE);
+	check_eq(receive(fd), 0);
+	close(fd);
+	check_eq(status_of(ask_list(fds[CLIENTS_MAX - 1])), VGPU_CTL__STATUS__OK);
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		close(fds[i]);
+	check_served();
+	pair_stop(&pair);
+}
+
+TEST(a_client_that_says_nothing_is_disconnected)
+{
+	int fd;
+
+	start();
+	fd = connect_to();
+	check_eq(meet(fd), VGPU_CTL__ACCESS__ADMIN);
+	check_served();
+	check_eq(receive(fd), 0);
+	close(fd);
+	pair_stop(&pair);
+}
+
+/* It asks as long as its socket takes requests. The broker must neither wait for it nor
+ * keep anything for it. */
+TEST(a_client_that_does_not_read_delays_nobody)
+{
+	struct guest guest;
+	int fd;
+
+	start();
+	fd = open_ctl();
+	while (send(fd, "\x1a\x00", 2, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		continue;
+	check_served();
+	guest_connect(&guest, pair.socket);
+	guest_open(&guest, 0, "app");
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	check_eq(pair_count_log(&pair, "the broker"), 0);
+	close(fd);
+	pair_stop(&pair);
+}
+
+TEST(connections_that_end_at_once_cost_nothing)
+{
+	start();
+	for (int i = 0; i < 500; i++)
+		close(connect_to());
+	check_served();
+	check_eq(pair_count_log(&pair, "ctl: cannot accept"), 0);
+	pair_stop(&pair);
+}
+
+TEST(a_client_that_leaves_before_the_answer_to_its_change_harms_nobody)
+{
+	VgpuCtl__Setting setting = VGPU_CTL__SETTING__INIT, *settings[] = { &setting };
+	VgpuCtl__Set set = VGPU_CTL__SET__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+	int fd;
+
+	start();
+	setting.key = (char *)"device-memory";
+	setting.value = (char *)"64M";
+	set.vm = (char *)"test";
+	set.n_settings = 1;
+	set.settings = settings;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_SET;
+	request.set = &set;
+	fd = open_ctl();
+	check_eq(ctl_send(fd, &request.base, CTL_REQUEST_MAX), 0);
+	close(fd);
+	pair_wait_log(&pair, "a change by vgpuctl is in force", 1);
+	fd = open_ctl();
+	check_eq(limit_of_test(fd), 64 << 20);
+	close(fd);
+	pair_stop(&pair);
+}
