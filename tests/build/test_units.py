@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each source of guest library, worker, broker and keeper has a unit test beside it, or
+"""Each source of guest library, worker, broker, keeper and vgpuctl has a unit test beside it, or
 tests/build/untested names the reason.
 
     test_units.py SOURCE
@@ -15,8 +15,8 @@ sys.path.insert(0, str(TOP / "tests/lib"))
 import tap  # noqa: E402
 
 FOLDERS = ("guest-shim/nvml", "guest-shim/runtime", "guest-shim/smi", "guest-shim/src",
-           "host-daemon/broker", "host-daemon/keeper", "host-daemon/vgpud",
-           "host-daemon/worker")
+           "host-daemon/broker", "host-daemon/ctl", "host-daemon/keeper",
+           "host-daemon/vgpud", "host-daemon/worker")
 
 
 def untested():

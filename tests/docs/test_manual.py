@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and --help are complete: test_manual.py SOURCE VGPUD WORKER INFO PTXAS
+"""Manual pages and --help are complete: test_manual.py SOURCE VGPUD WORKER INFO PTXAS CTL
 
 Keys of the configuration, options of the programs and variables of the environment that are
 in the sources have to be in the page, and in the help, of the program that reads them.
@@ -83,6 +83,11 @@ def main():
     effective = r'\{ "([\w-]+)",\s*"[\w-]+",\s*\w+,\s*(?!NONE)\w+ \}'
     lacks += check("option", {f"--{name}" for name in found(effective, tool / "ptxas-options.c")},
                    page=page("vgpu-ptxas.1"), help=said(sys.argv[5]))
+    ctl = host / "ctl/main.c"
+    lacks += check("option", {f"--{name}" for name in found(option, ctl)} - {"--persistent"},
+                   page=page("vgpuctl.1"), help=said(sys.argv[6]))
+    lacks += check("verb", found(r'\{ "([\w-]+)", "', ctl) | {"--persistent"},
+                   page=page("vgpuctl.1"))
     packages = (SOURCE / "scripts/lib/packages.sh").read_text()
     build = re.search(r"packages_build=\((.*?)\)", packages, re.S)[1].split()
     lacks += check("package", set(build),

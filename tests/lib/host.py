@@ -36,13 +36,15 @@ class Host:
 
     def __init__(
         self, build, driver="soft", extra="", environment=None, vgpud=None, vm="", user=None,
-        n_files=None
+        n_files=None, prepare=None
     ):
         self.build, self.driver, self.extra, self.vm = Path(build), driver, extra, vm
         self.vgpud = vgpud or self.build / "host-daemon/main/vgpud"
         self.environment = dict(os.environ, **(environment or {}))
         # Root's tests can have it run as another user, which owns its folder then.
         self.user, self.n_files = user, n_files
+        # Puts more into the folder, and returns lines for [vgpud].
+        self.prepare = prepare
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="vgpu-raw-")
@@ -51,6 +53,8 @@ class Host:
         os.environ["XDG_RUNTIME_DIR"] = self.folder.name
         self.socket, self.log = folder / "socket", folder / "log"
         config = folder / "vgpud.conf"
+        if self.prepare:
+            self.extra += self.prepare(folder)
         # What tests do with NVIDIA's driver without root is their own affair.
         if "allow-unprivileged" not in self.extra:
             self.extra += "\nallow-unprivileged = yes"

@@ -23,7 +23,7 @@ COMMANDS = {
     "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
     "vgpu-worker": 2, "vgpu-bench": 125, "vgpu-cdi": 125, "vgpu-sensors": 125,
-    "vgpu-softgpu-info": 125, "vgpu-ptxas": 255,
+    "vgpu-softgpu-info": 125, "vgpu-ptxas": 255, "vgpuctl": 2,
 }
 WITHOUT_SHORT_HELP = {"vgpu-worker", "vgpu-bench", "vgpu-sensors"}
 # Options that need a value, one of each command that has one.
@@ -35,7 +35,7 @@ VALUES = {
     "qemu/run-guest": "--memory", "scripts/soak": "--kills",
     "scripts/clients": "--only", "guest-shim/package/install.sh": "--user",
     "guest-shim/package/uninstall.sh": "--root", "vgpu-cdi": "--lib",
-    "vgpu-sensors": "--library",
+    "vgpu-sensors": "--library", "vgpuctl": "--socket",
 }
 
 

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Client: vgpuctl's connection to vgpud
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "control/packet.h"
+#include "ctl/client.h"
+
+/* vgpud answers at once, or within a second if a broker is replaced meanwhile. */
+#define CLIENT_TIMEOUT_S 30
+
+static enum ctl_status connect_to(struct client *client, const char *path)
+{
+	const struct timeval timeout = { .tv_sec = CLIENT_TIMEOUT_S };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return ctl_fail(CTL_USAGE, "the path %s is too long for a socket", path);
+	strcpy(address.sun_path, path);
+	client->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (client->fd < 0 ||
+		setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout,
+			sizeof(timeout)) < 0 ||
+		setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout,
+			sizeof(timeout)) < 0)
+		return ctl_fail(
+			CTL_FAILED, "a socket cannot be made: %s", strerror(errno));
+	if (!connect(client->fd, (struct sockaddr *)&address, sizeof(address)))
+		return CTL_OK;
+	return ctl_fail(CTL_NO_VGPUD,
+		"%s: %s: vgpud does not run, or serves another ctl-socket", path,
+		strerror(errno));
+}
+
+static enum ctl_status receive(struct client *client, uint8_t *packet, size_t *sizep)
+{
+	size_t n_fds;
+	int none, r;
+	bool cut;
+
+	r = packet_receive(
+		client->fd, packet, CTL_REPLY_MAX, sizep, &none, 0, &n_fds, &cut);
+	if (!r && !cut)
+		return CTL_OK;
+	if (r == PACKET_E_AGAIN)
+		return ctl_fail(CTL_NO_VGPUD, "vgpud has not answered for %d s",
+			CLIENT_TIMEOUT_S);
+	return ctl_fail(CTL_NO_VGPUD,
+		"vgpud has ended the connection: its log may have a reason");
+}
+
+static enum ctl_status receive_hello(struct client *client)
+{
+	enum ctl_status status;
+	const char *reason;
+	uint8_t *packet;
+	size_t size;
+
+	packet = malloc(CTL_REPLY_MAX);
+	if (!packet)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	status = receive(client, packet, &size);
+	if (!status)
+		client->hello = ctl_hello_new(packet, size, &reason);
+	free(packet);
+	if (status)
+		return status;
+	if (!client->hello)
+		return ctl_fail(CTL_FAILED, "what answers is not vgpud: %s", reason);
+	if (client->hello->version != CTL_VERSION)
+		return ctl_fail(CTL_FAILED,
+			"vgpud %s speaks version %u of the messages, this vgpuctl "
+			"version %u: both have to be of one release",
+			client->hello->release, client->hello->version, CTL_VERSION);
+	if (client->hello->access == VGPU_CTL__ACCESS__NONE)
+		return ctl_fail(CTL_DENIED, "%s", client->hello->reason);
+	return CTL_OK;
+}
+
+static enum ctl_status say_hello(struct client *client)
+{
+	VgpuCtl__Hello hello = VGPU_CTL__HELLO__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+	VgpuCtl__Reply *reply;
+	enum ctl_status status;
+
+	hello.version = CTL_VERSION;
+	hello.release = (char *)VGPUD_VERSION;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_HELLO;
+	request.hello = &hello;
+	status = client_ask(client, &request, &reply);
+	ctl_reply_freep(&reply);
+	return status;
+}
+
+enum ctl_status client_open(struct client *client, const char *path)
+{
+	enum ctl_status status;
+
+	*client = CLIENT_NULL;
+	status = connect_to(client, path);
+	if (!status)
+		status = receive_hello(client);
+	if (!status)
+		status = say_hello(client);
+	if (status)
+		client_close(client);
+	return status;
+}
+
+void client_close(struct client *client)
+{
+	ctl_hello_freep(&client->hello);
+	if (client->fd >= 0)
+		close(client->fd);
+	*client = CLIENT_NULL;
+}
+
+static enum ctl_status status_of(VgpuCtl__Status status)
+{
+	switch (status) {
+	case VGPU_CTL__STATUS__OK:
+		return CTL_OK;
+	case VGPU_CTL__STATUS__DENIED:
+		return CTL_DENIED;
+	case VGPU_CTL__STATUS__INVALID:
+		return CTL_REFUSED;
+	case VGPU_CTL__STATUS__UNKNOWN:
+		return CTL_NO_VM;
+	default:
+		return CTL_FAILED;
+	}
+}
+
+static enum ctl_status receive_reply(
+	struct client *client, uint64_t id, VgpuCtl__Reply **replyp)
+{
+	VgpuCtl__Reply *reply = NULL;
+	enum ctl_status status;
+	const char *reason;
+	uint8_t *packet;
+	size_t size;
+
+	packet = malloc(CTL_REPLY_MAX);
+	if (!packet)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	status = receive(client, packet, &size);
+	if (!status)
+		reply = ctl_reply_new(packet, size, &reason);
+	free(packet);
+	if (status)
+		return status;
+	if (!reply)
+		return ctl_fail(CTL_FAILED, "vgpud's reply is invalid: %s", reason);
+	/* A request that cannot be unpacked has no number. */
+	if (reply->id != id && reply->id)
+		status = ctl_fail(CTL_FAILED, "vgpud replied to another request");
+	else if (reply->status)
+		status = ctl_fail(status_of(reply->status), "%s", reply->reason);
+	if (status)
+		ctl_reply_freep(&reply);
+	else
+		*replyp = reply;
+	return status;
+}
+
+enum ctl_status client_ask(
+	struct client *client, VgpuCtl__Request *request, VgpuCtl__Reply **replyp)
+{
+	int r;
+
+	*replyp = NULL;
+	request->id = ++client->last_id;
+	r = ctl_send(client->fd, &request->base, CTL_REQUEST_MAX);
+	if (r == -EMSGSIZE)
+		return ctl_fail(CTL_REFUSED, "the request is too long");
+	if (r)
+		return ctl_fail(CTL_NO_VGPUD, "vgpud has ended the connection");
+	return receive_reply(client, request->id, replyp);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Ctl: the verbs of vgpuctl
+ */
+
+#include <stdbool.h>
+
+/* The exit status, see vgpuctl(1). */
+enum ctl_status {
+	CTL_OK = 0,
+	CTL_FAILED = 1,
+	CTL_USAGE = 2,
+	CTL_NO_VGPUD = 3,
+	CTL_DENIED = 4,
+	CTL_NO_VM = 5,
+	CTL_REFUSED = 6, /* a value or a file is wrong */
+};
+
+#define CTL_SOCKET "/run/vgpud/control"
+
+/* What all verbs have in common. */
+struct ctl_options {
+	const char *socket;
+	bool is_json;
+	bool is_persistent; /* of set */
+};
+
+struct ctl_verb {
+	const char *name;
+	const char *synopsis; /* of its arguments */
+	const char *help;
+	int n_min, n_max; /* arguments; n_max -1: any number */
+	enum ctl_status (*run)(const struct ctl_options *options, char **arguments);
+};
+
+enum ctl_status ctl_list(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_show(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_set(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_log_level(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_logs(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_version(const struct ctl_options *options, char **arguments);
+
+/* Prints 'vgpuctl: ' and a sentence to standard error. Return: the status. */
+enum ctl_status ctl_fail(enum ctl_status status, const char *format, ...)
+	__attribute__((__format__(__printf__, 2, 3)));

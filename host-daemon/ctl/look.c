@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Look: the verbs that change nothing: list, show, version
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/client.h"
+#include "ctl/output.h"
+#include "vgpu/cleanup.h"
+
+typedef void (*reply_fn)(const VgpuCtl__Reply *reply, json_t *json);
+
+static json_t *number(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+/* Without a limit: null. */
+static json_t *limit(uint64_t value)
+{
+	return value ? number(value) : json_null();
+}
+
+static json_t *json_of_vm(const VgpuCtl__Vm *vm)
+{
+	json_t *json = json_object();
+
+	json_object_set_new(json, "name", json_string(vm->name));
+	json_object_set_new(json, "transport", json_string(vm->transport));
+	json_object_set_new(json, "place", json_string(vm->place));
+	json_object_set_new(json, "connections", number(vm->connections));
+	json_object_set_new(json, "sessions", number(vm->sessions));
+	json_object_set_new(json, "max_processes", number(vm->max_processes));
+	json_object_set_new(json, "device_memory", number(vm->device_memory));
+	json_object_set_new(json, "device_memory_limit", limit(vm->device_memory_limit));
+	json_object_set_new(json, "host_memory", number(vm->host_memory));
+	json_object_set_new(json, "host_memory_limit", limit(vm->host_memory_limit));
+	return json;
+}
+
+/*
+ * list
+ */
+
+static void print_row(const VgpuCtl__Vm *vm)
+{
+	char device[64], host[64], sessions[32];
+
+	snprintf(sessions, sizeof(sessions), "%u/%u", vm->sessions, vm->max_processes);
+	printf("%-24s %-9s %9u %9s %15s %15s\n", vm->name, vm->transport, vm->connections,
+		sessions, output_use(vm->device_memory, vm->device_memory_limit, device),
+		output_use(vm->host_memory, vm->host_memory_limit, host));
+}
+
+static enum ctl_status ask_list(
+	struct client *client, const char *after, VgpuCtl__Reply **replyp)
+{
+	VgpuCtl__List list = VGPU_CTL__LIST__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+	enum ctl_status status;
+
+	list.after = (char *)after;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_LIST;
+	request.list = &list;
+	status = client_ask(client, &request, replyp);
+	if (status || (*replyp)->result_case == VGPU_CTL__REPLY__RESULT_LIST)
+		return status;
+	ctl_reply_freep(replyp);
+	*replyp = NULL;
+	return ctl_fail(CTL_FAILED, "vgpud's reply is not a list");
+}
+
+/* Adds one part of the list, or prints it. Return: whether more follow. */
+static bool take_list(const VgpuCtl__Vms *list, json_t *array, char after[static 256])
+{
+	for (size_t i = 0; i < list->n_vms; i++) {
+		if (array)
+			json_array_append_new(array, json_of_vm(list->vms[i]));
+		else
+			print_row(list->vms[i]);
+		snprintf(after, 256, "%s", list->vms[i]->name);
+	}
+	return list->more && list->n_vms;
+}
+
+enum ctl_status ctl_list(const struct ctl_options *options, char **arguments)
+{
+	json_t *array = options->is_json ? json_array() : NULL;
+	struct client client;
+	enum ctl_status status;
+	char after[256] = "";
+	bool more = true;
+
+	status = client_open(&client, options->socket);
+	if (!status && !array)
+		printf("%-24s %-9s %9s %9s %15s %15s\n", "NAME", "TRANSPORT", "CONNECTED",
+			"SESSIONS", "DEVICE-MEMORY", "HOST-MEMORY");
+	while (!status && more) {
+		VgpuCtl__Reply *reply;
+
+		status = ask_list(&client, after, &reply);
+		more = !status && take_list(reply->list, array, after);
+		ctl_reply_freep(&reply);
+	}
+	client_close(&client);
+	if (status || !array) {
+		json_decref(array);
+		return output_end(status);
+	}
+	return output_json(json_pack("{s:o}", "vms", array));
+}
+
+/*
+ * show
+ */
+
+static enum ctl_status ask_show(
+	struct client *client, const char *vm, uint64_t after, VgpuCtl__Reply **replyp)
+{
+	VgpuCtl__Show show = VGPU_CTL__SHOW__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+	enum ctl_status status;
+
+	show.vm = (char *)vm;
+	show.after = after;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_SHOW;
+	request.show = &show;
+	status = client_ask(client, &request, replyp);
+	if (status || (*replyp)->result_case == VGPU_CTL__REPLY__RESULT_SHOW)
+		return status;
+	ctl_reply_freep(replyp);
+	*replyp = NULL;
+	return ctl_fail(CTL_FAILED, "vgpud's reply does not show a machine");
+}
+
+static json_t *json_of_details(const VgpuCtl__Details *details)
+{
+	json_t *json = json_of_vm(details->vm), *settings = json_object();
+	json_t *live = json_array();
+
+	for (size_t i = 0; i < details->n_settings; i++) {
+		const VgpuCtl__Setting *setting = details->settings[i];
+
+		json_object_set_new(settings, setting->key, json_string(setting->value));
+		if (setting->live)
+			json_array_append_new(live, json_string(setting->key));
+	}
+	json_object_set_new(json, "settings", settings);
+	json_object_set_new(json, "live", live);
+	json_object_set_new(json, "processes", json_array());
+	return json;
+}
+
+static void add_session(const VgpuCtl__Session *session, json_t *json)
+{
+	json_t *entry = json_object();
+
+	json_object_set_new(entry, "number", number(session->number));
+	json_object_set_new(entry, "channel", number(session->channel));
+	json_object_set_new(entry, "pid", number(session->pid));
+	json_object_set_new(entry, "name", json_string(session->name));
+	json_object_set_new(entry, "worker", number(session->worker));
+	json_object_set_new(entry, "phase", json_string(session->phase));
+	json_object_set_new(entry, "device_memory", number(session->device_memory));
+	json_object_set_new(entry, "host_memory", number(session->host_memory));
+	json_array_append_new(json_object_get(json, "processes"), entry);
+}
+
+static void print_details(const VgpuCtl__Details *details)
+{
+	const VgpuCtl__Vm *vm = details->vm;
+	char use[64];
+
+	printf("%s (%s)\n", vm->name, vm->place);
+	printf("  connections    %u\n", vm->connections);
+	printf("  sessions       %u/%u\n", vm->sessions, vm->max_processes);
+	printf("  device memory  %s\n",
+		output_use(vm->device_memory, vm->device_memory_limit, use));
+	printf("  host memory    %s\n",
+		output_use(vm->host_memory, vm->host_memory_limit, use));
+	puts("settings (* can change while it is connected)");
+	for (size_t i = 0; i < details->n_settings; i++)
+		printf("%s %s = %s\n", details->settings[i]->live ? " *" : "  ",
+			details->settings[i]->key, details->settings[i]->value);
+	if (details->n_sessions)
+		printf("%8s %8s %8s %-16s %-9s %13s %13s\n", "CHANNEL", "PID", "WORKER",
+			"NAME", "PHASE", "DEVICE-MEMORY", "HOST-MEMORY");
+}
+
+static void print_session(const VgpuCtl__Session *session)
+{
+	char device[24], host[24];
+
+	printf("%8u %8u %8u %-16s %-9s %13s %13s\n", session->channel, session->pid,
+		session->worker, session->name, session->phase,
+		output_size(session->device_memory, device),
+		output_size(session->host_memory, host));
+}
+
+/* The first part has all but further sessions. Return: whether more follow. */
+static bool take_details(
+	const VgpuCtl__Details *details, bool is_json, json_t **jsonp, uint64_t *afterp)
+{
+	if (!*afterp && is_json)
+		*jsonp = json_of_details(details);
+	else if (!*afterp)
+		print_details(details);
+	for (size_t i = 0; i < details->n_sessions; i++) {
+		if (is_json)
+			add_session(details->sessions[i], *jsonp);
+		else
+			print_session(details->sessions[i]);
+		*afterp = details->sessions[i]->number;
+	}
+	return details->more && details->n_sessions;
+}
+
+enum ctl_status ctl_show(const struct ctl_options *options, char **arguments)
+{
+	struct client client;
+	enum ctl_status status;
+	json_t *json = NULL;
+	uint64_t after = 0;
+	bool more = true;
+
+	status = client_open(&client, options->socket);
+	while (!status && more) {
+		VgpuCtl__Reply *reply;
+
+		status = ask_show(&client, arguments[0], after, &reply);
+		more = !status &&
+		       take_details(reply->show, options->is_json, &json, &after);
+		ctl_reply_freep(&reply);
+	}
+	client_close(&client);
+	if (status || !options->is_json) {
+		json_decref(json);
+		return output_end(status);
+	}
+	return output_json(json);
+}
+
+/*
+ * version
+ */
+
+enum ctl_status ctl_version(const struct ctl_options *options, char **arguments)
+{
+	static const char *const accesses[] = { "none", "monitor", "admin" };
+	struct client client;
+	enum ctl_status status;
+	const char *access;
+
+	status = client_open(&client, options->socket);
+	if (status) {
+		if (!options->is_json)
+			puts("vgpuctl " VGPUD_VERSION);
+		return output_end(status);
+	}
+	access = (unsigned int)client.hello->access < 3 ? accesses[client.hello->access]
+							: "unknown";
+	if (options->is_json)
+		status =
+			output_json(json_pack("{s:s, s:s, s:i, s:i, s:s, s:s}", "vgpuctl",
+				VGPUD_VERSION, "vgpud", client.hello->release, "protocol",
+				(int)client.hello->version, "pid", (int)client.hello->pid,
+				"access", access, "config", client.hello->config));
+	else
+		printf("vgpuctl %s\nvgpud %s, pid %u, %s\nyour rights: %s\n",
+			VGPUD_VERSION, client.hello->release, client.hello->pid,
+			client.hello->config, access);
+	client_close(&client);
+	return output_end(status);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output: what vgpuctl prints for programs and for people
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/output.h"
+
+enum ctl_status ctl_fail(enum ctl_status status, const char *format, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("vgpuctl: ", stderr);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return status;
+}
+
+enum ctl_status output_end(enum ctl_status status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	return ctl_fail(CTL_FAILED, "the output cannot be written: %s", strerror(errno));
+}
+
+enum ctl_status output_json(json_t *object)
+{
+	int r;
+
+	if (!object)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	r = json_dumpf(object, stdout, JSON_INDENT(2));
+	json_decref(object);
+	putchar('\n');
+	return output_end(r ? CTL_FAILED : CTL_OK);
+}
+
+const char *output_size(uint64_t size, char text[static 24])
+{
+	static const char units[] = "KMGTPE";
+	unsigned int unit = 0;
+	double value = (double)size;
+
+	while (value >= 1024 && unit < sizeof(units) - 1) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit)
+		snprintf(text, 24, "%.1f%c", value, units[unit - 1]);
+	else
+		snprintf(text, 24, "%" PRIu64, size);
+	return text;
+}
+
+const char *output_use(uint64_t size, uint64_t limit, char text[static 64])
+{
+	char used[24], most[24];
+
+	if (limit)
+		snprintf(text, 64, "%s/%s", output_size(size, used),
+			output_size(limit, most));
+	else
+		snprintf(text, 64, "%s/-", output_size(size, used));
+	return text;
+}

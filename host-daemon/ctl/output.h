@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Output: what vgpuctl prints for programs and for people
+ */
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ctl/ctl.h"
+
+/* Prints an object and frees it. Return: CTL_OK or CTL_FAILED. */
+enum ctl_status output_json(json_t *object);
+
+/* Ends the output; a full disk is a failure. Return: the status, or CTL_FAILED. */
+enum ctl_status output_end(enum ctl_status status);
+
+/* A size for people: "1.5G". Return: the text. */
+const char *output_size(uint64_t size, char text[static 24]);
+
+/* The same for a use and its limit, 0: none. */
+const char *output_use(uint64_t size, uint64_t limit, char text[static 64]);

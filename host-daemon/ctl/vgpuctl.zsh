@@ -1,0 +1,51 @@
+#compdef vgpuctl
+# SPDX-License-Identifier: Apache-2.0
+# zsh completion of vgpuctl
+
+_vgpuctl_vms() {
+	local -a names
+	names=(${(f)"$(vgpuctl list --json 2>/dev/null |
+		sed -n 's/^ *"name": "\(.*\)",$/\1/p')"})
+	compadd -a names
+}
+
+_vgpuctl_settings() {
+	local -a keys
+	keys=(${(f)"$(vgpuctl show $words[2] --json 2>/dev/null |
+		sed -n '/"live"/,/]/s/^ *"\([a-z-]*\)",*$/\1/p')"})
+	compadd -S = -a keys
+}
+
+local -a common
+common=(
+	'--json[print JSON]'
+	'--socket=[where vgpud serves]:socket:_files'
+	'(- *)'{-h,--help}'[explain the verb]'
+)
+local -a verbs
+verbs=(
+	'list:the virtual machines and their use'
+	'show:one of them'
+	'set:change settings of one'
+	'logs:the lines of the log about one'
+	'log-level:change the level of the log'
+	'version:of vgpuctl and vgpud'
+)
+local curcontext=$curcontext state line
+
+_arguments -C $common '(- *)'{-V,--version}'[print the version]' \
+	'1:verb:->verb' '*::argument:->argument'
+case $state in
+verb) _describe verb verbs ;;
+argument)
+	case $line[1] in
+	show|logs) _arguments $common '1:machine:_vgpuctl_vms' ;;
+	set)
+		_arguments $common '--persistent[also in its file]' \
+			'1:machine:_vgpuctl_vms' '*:setting:_vgpuctl_settings'
+		;;
+	log-level) _arguments $common '1:level:(none error warning info debug)' ;;
+	*) _arguments $common ;;
+	esac
+	;;
+esac

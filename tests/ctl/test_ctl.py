@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""vgpuctl against a vgpud with a fake worker: test_ctl.py BUILD"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+BUILD = Path(sys.argv[1]).absolute()
+SOURCE = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(SOURCE / "tests/lib"))
+
+import tap  # noqa: E402  pylint: disable=wrong-import-position
+from host import Host  # noqa: E402  pylint: disable=wrong-import-position
+
+CTL = BUILD / "host-daemon/ctl/vgpuctl"
+FAILED, USAGE, NO_VGPUD, DENIED, NO_VM, REFUSED = 1, 2, 3, 4, 5, 6
+VERBS = ["list", "show", "set", "logs", "log-level", "version"]
+FILE = "# mine\n[vm two]\ntransport = socket\nsocket = {}\n\nhandles = 99 ; few\n"
+
+
+class Ctl(unittest.TestCase):
+    def setUp(self):
+        self.host = Host(BUILD, prepare=self.prepare,
+                         extra=f"worker = {BUILD}/tests/broker/fake-worker\n")
+        self.host.__enter__()
+
+    def prepare(self, folder):
+        """Another machine, in a file of its own."""
+        self.folder, self.socket = folder, folder / "control"
+        self.two = folder / "vm.d/two.conf"
+        self.two.parent.mkdir()
+        self.two.write_text(FILE.format(folder / "two"))
+        return f"ctl-socket = {self.socket}\n"
+
+    def tearDown(self):
+        self.host.__exit__()
+
+    def run_ctl(self, *words, status=0, **options):
+        """Returns what it prints, and what it complains about."""
+        done = subprocess.run([CTL, "--socket", self.socket, *words], text=True, timeout=60,
+                              stdout=options.pop("stdout", subprocess.PIPE),
+                              stderr=subprocess.PIPE, check=False, **options)
+        self.assertEqual(done.returncode, status, (words, done))
+        self.assertEqual(bool(done.stderr), bool(status), (words, done))
+        return done.stdout, done.stderr
+
+    def json(self, *words):
+        return json.loads(self.run_ctl(*words, "--json")[0])
+
+    def setting(self, key, vm="two"):
+        return self.json("show", vm)["settings"].get(key)
+
+    def test_list(self):
+        vms = self.json("list")["vms"]
+        self.assertEqual([vm["name"] for vm in vms], ["raw", "two"])
+        self.assertEqual(vms[1]["place"], f"{self.two}:2")
+        self.assertIsNone(vms[1]["device_memory_limit"])
+        lines = self.run_ctl("list")[0].splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertRegex(lines[2], r"^two +socket +0 +0/64 ")
+
+    def test_show(self):
+        shown = self.json("show", "two")
+        self.assertEqual(shown["settings"]["handles"], "99")
+        self.assertIn("handles", shown["live"])
+        self.assertNotIn("socket", shown["live"])
+        self.assertEqual(shown["processes"], [])
+        text = self.run_ctl("show", "two")[0]
+        self.assertRegex(text, r"(?m)^ \* handles = 99$")
+        self.assertRegex(text, r"(?m)^   transport = socket$")
+        self.run_ctl("show", "three", status=NO_VM)
+
+    def test_version(self):
+        version = self.json("version")
+        self.assertEqual(version["vgpud"], version["vgpuctl"])
+        self.assertEqual(version["pid"], self.host.process.pid)
+        self.assertEqual(version["access"], "admin")
+        self.assertEqual(version["config"], str(self.folder / "vgpud.conf"))
+
+    def test_set_until_the_files_are_read_again(self):
+        before = self.two.read_text()
+        self.assertTrue(self.json("set", "two", "handles=77", "device-memory=1G")["changed"])
+        self.assertEqual(self.setting("handles"), "77")
+        self.assertEqual(self.json("show", "two")["device_memory_limit"], 1 << 30)
+        self.assertFalse(self.json("set", "two", "handles=77")["changed"])
+        self.assertEqual(self.run_ctl("set", "two", "handles=77")[0], "it was so already\n")
+        self.assertEqual(self.two.read_text(), before)
+        self.run_ctl("set", "two", "device-memory=")
+        self.assertIsNone(self.setting("device-memory"))
+        self.host.process.send_signal(signal.SIGHUP)
+        self.host.wait_for("SIGHUP: .* is in force")
+        self.assertEqual(self.setting("handles"), "99")
+
+    def test_set_persistent(self):
+        before = self.two.read_text()
+        self.run_ctl("set", "two", "process-rate=7")  # not in the file, nor below
+        changed = self.json("set", "--persistent", "two", "handles=77")
+        self.assertEqual(changed, {"changed": True, "file": str(self.two)})
+        self.assertEqual(self.two.read_text(),
+                         before.replace("handles = 99 ; few", "handles = 77"))
+        self.assertEqual(sorted(os.listdir(self.two.parent)), ["two.conf"])
+        self.assertEqual(self.setting("process-rate"), "7")
+        self.host.process.send_signal(signal.SIGHUP)
+        self.host.wait_for("SIGHUP: .* is in force")
+        self.assertEqual(self.setting("handles"), "77")
+        self.assertEqual(self.setting("process-rate"), "20")
+
+    def refused(self, words, pattern, status=REFUSED):
+        """Neither vgpud nor the file changes."""
+        files = {path: path.read_text() for path in self.two.parent.iterdir()}
+        before = self.json("show", "two")["settings"]
+        _, reason = self.run_ctl("set", *words, status=status)
+        self.assertRegex(reason, pattern)
+        self.assertEqual(self.json("show", "two")["settings"], before)
+        self.assertEqual({path: path.read_text() for path in self.two.parent.iterdir()},
+                         files)
+
+    def test_mistakes_are_refused_with_file_line_and_reason(self):
+        line = re.escape(f"{self.two}:6: ") + '"many" is not a number from 16'
+        for extra in ([], ["--persistent"]):
+            self.refused([*extra, "two", "handles=many"], line)
+            self.refused([*extra, "two", "socket=/x"], "no key socket that can change")
+            self.refused([*extra, "two", "nonsense=1"], "no key .*nonsense")
+            self.refused([*extra, "two", "handles=77 ; x"], "no semicolon")
+            self.refused([*extra, "two", "process-rate=9", "handles=many"], "many")
+        self.refused(["--persistent", "raw", "handles=77"], r"no file vm\.d/raw\.conf")
+        self.refused(["three", "handles=77"], "no virtual machine three", NO_VM)
+        self.refused(["two", "handles"], "not KEY=VALUE", USAGE)
+        self.refused(["two", "=7"], "not KEY=VALUE", USAGE)
+
+    def test_a_mistake_in_another_file_is_found_before_anything_changes(self):
+        other = self.two.parent / "other.conf"
+        other.write_text("[vm other]\nsize = 3\n")
+        self.refused(["--persistent", "two", "handles=77"], rf"{other}:2: ")
+        other.unlink()
+
+    def test_a_folder_that_cannot_be_written(self):
+        if os.geteuid() == 0:
+            # Root may write anywhere, but not into a file whose name is a folder's.
+            (self.two.parent / ".two.conf.new").mkdir()
+            pattern = rf"{self.two} cannot be written: "
+            before = self.two.read_text()
+            self.assertRegex(self.run_ctl("set", "--persistent", "two", "handles=77",
+                                          status=FAILED)[1], pattern)
+            self.assertEqual((self.two.read_text(), self.setting("handles")), (before, "99"))
+        else:
+            self.two.parent.chmod(0o500)
+            self.refused(["--persistent", "two", "handles=77"], "cannot be written", FAILED)
+            self.two.parent.chmod(0o700)
+
+    def test_log_level(self):
+        self.run_ctl("log-level", "debug")
+        self.host.wait_for("broker.* debug: ")
+        self.run_ctl("log-level", "much", status=USAGE)
+
+    def test_logs(self):
+        with self.host.log.open("a") as log:
+            log.write("1 vgpud: vm=two: first\n1 vgpud: xvm=two no\n1 vgpud: vm=twofold: no\n"
+                      "session ended vm=two channel=0 \033[2J\n")
+        lines = self.json("logs", "two")["lines"]
+        self.assertEqual(lines, ["1 vgpud: vm=two: first",
+                                 "session ended vm=two channel=0 ?[2J"])
+        self.assertEqual(self.run_ctl("logs", "two")[0].splitlines(), lines)
+        self.run_ctl("logs", "three", status=NO_VM)
+
+    def test_help(self):
+        for verb in VERBS:
+            text = self.run_ctl(verb, "--help")[0]
+            self.assertRegex(text, rf"^Usage: vgpuctl .*{verb}")
+        text = self.run_ctl("--help")[0]
+        for verb in VERBS:
+            self.assertRegex(text, rf"(?m)^  {verb}\b")
+
+    def test_command_lines_that_are_wrong(self):
+        for words in ([], ["nonsense"], ["list", "more"], ["show"], ["set", "two"],
+                      ["list", "--persistent"], ["--nonsense"], ["--socket"],
+                      ["--socket", "/" + 120 * "x", "list"]):
+            self.run_ctl(*words, status=USAGE)
+
+    def test_without_vgpud(self):
+        for words in (["list"], ["show", "two"], ["set", "two", "handles=77"],
+                      ["logs", "two"], ["version"]):
+            self.assertRegex(self.run_ctl("--socket", "/nonexistent", *words,
+                                          status=NO_VGPUD)[1], "vgpud does not run")
+
+    def test_a_full_disk_is_reported(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for words in (["list"], ["show", "two"], ["version", "--json"], ["--help"]):
+                self.run_ctl(*words, status=FAILED, stdout=full)
+
+    def test_a_stranger_is_refused(self):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("only root can become another user")
+        self.folder.chmod(0o711)
+        # The program of a build may be where another user cannot reach it.
+        program = self.folder / "vgpuctl"
+        shutil.copy(CTL, program)
+        done = subprocess.run([program, "--socket", self.socket, "list"], text=True,
+                              user=65534, group=65534, extra_groups=[], check=False,
+                              capture_output=True)
+        program.unlink()
+        self.assertEqual(done.returncode, DENIED, done)
+        self.assertIn("vgpu-admin", done.stderr)
+
+    def complete(self, *words):
+        """What bash would offer for the last word."""
+        script = (f'compopt() {{ :; }}; vgpuctl() {{ "{CTL}" --socket "{self.socket}" "$@"; }}\n'
+                  f'. "{SOURCE}/host-daemon/ctl/vgpuctl.bash"\n'
+                  'COMP_WORDS=(vgpuctl "$@") COMP_CWORD=$#\n_vgpuctl\n'
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", script, "bash", *words], text=True, check=True,
+                              capture_output=True)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_completion_by_bash(self):
+        self.assertEqual(self.complete(""), VERBS)
+        self.assertEqual(self.complete("lo"), ["logs", "log-level"])
+        self.assertEqual(self.complete("show", ""), ["raw", "two"])
+        self.assertEqual(self.complete("show", "t"), ["two"])
+        self.assertEqual(self.complete("set", "--pers"), ["--persistent"])
+        self.assertEqual(self.complete("--json", "set", "two", "handl"), ["handles="])
+        self.assertEqual(self.complete("set", "two", "sock"), ["socket-mode="])
+        self.assertEqual(self.complete("log-level", "e"), ["error"])
+        self.assertEqual(self.complete("list", ""), [])
+
+    def test_completion_by_zsh_parses(self):
+        if not shutil.which("zsh"):
+            raise unittest.SkipTest("zsh is not installed")
+        subprocess.run(["zsh", "-n", SOURCE / "host-daemon/ctl/vgpuctl.zsh"], check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(tap.unittest_main())
