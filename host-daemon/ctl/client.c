@@ -139,8 +139,9 @@ static enum ctl_status status_of(VgpuCtl__Status status)
 	}
 }
 
-static enum ctl_status receive_reply(
-	struct client *client, uint64_t id, VgpuCtl__Reply **replyp)
+/* With a status that is permitted the reply is the caller's, too. */
+static enum ctl_status receive_reply(struct client *client, uint64_t id,
+	VgpuCtl__Status permitted, VgpuCtl__Reply **replyp)
 {
 	VgpuCtl__Reply *reply = NULL;
 	enum ctl_status status;
@@ -162,7 +163,7 @@ static enum ctl_status receive_reply(
 	/* A request that cannot be unpacked has no number. */
 	if (reply->id != id && reply->id)
 		status = ctl_fail(CTL_FAILED, "vgpud replied to another request");
-	else if (reply->status)
+	else if (reply->status && reply->status != permitted)
 		status = ctl_fail(status_of(reply->status), "%s", reply->reason);
 	if (status)
 		ctl_reply_freep(&reply);
@@ -171,8 +172,8 @@ static enum ctl_status receive_reply(
 	return status;
 }
 
-enum ctl_status client_ask(
-	struct client *client, VgpuCtl__Request *request, VgpuCtl__Reply **replyp)
+static enum ctl_status ask(struct client *client, VgpuCtl__Request *request,
+	VgpuCtl__Status permitted, VgpuCtl__Reply **replyp)
 {
 	int r;
 
@@ -183,5 +184,34 @@ enum ctl_status client_ask(
 		return ctl_fail(CTL_REFUSED, "the request is too long");
 	if (r)
 		return ctl_fail(CTL_NO_VGPUD, "vgpud has ended the connection");
-	return receive_reply(client, request->id, replyp);
+	return receive_reply(client, request->id, permitted, replyp);
+}
+
+enum ctl_status client_ask(
+	struct client *client, VgpuCtl__Request *request, VgpuCtl__Reply **replyp)
+{
+	return ask(client, request, VGPU_CTL__STATUS__OK, replyp);
+}
+
+enum ctl_status client_find(
+	struct client *client, const char *vm, VgpuCtl__Reply **replyp)
+{
+	VgpuCtl__Show show = VGPU_CTL__SHOW__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+	enum ctl_status status;
+	bool is_shown;
+
+	show.vm = (char *)vm;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_SHOW;
+	request.show = &show;
+	status = ask(client, &request, VGPU_CTL__STATUS__UNKNOWN, replyp);
+	is_shown = !status && (*replyp)->result_case == VGPU_CTL__REPLY__RESULT_SHOW;
+	if (!status && !is_shown) {
+		if ((*replyp)->status != VGPU_CTL__STATUS__UNKNOWN)
+			status = ctl_fail(
+				CTL_FAILED, "vgpud's reply does not show a machine");
+		ctl_reply_freep(replyp);
+		*replyp = NULL;
+	}
+	return status;
 }

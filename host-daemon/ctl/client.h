@@ -26,8 +26,7 @@ enum ctl_status client_open(struct client *client, const char *path);
 void client_close(struct client *client);
 
 /*
- * Sends a request and receives its reply. A refusal is printed, unless it is one of an
- * unknown machine and the caller wants it.
+ * Sends a request and receives its reply. A refusal is printed.
  *
  * @replyp:	owned by the caller, NULL on failure
  *
@@ -35,3 +34,8 @@ void client_close(struct client *client);
  */
 enum ctl_status client_ask(
 	struct client *client, VgpuCtl__Request *request, VgpuCtl__Reply **replyp);
+
+/* Asks for a machine with its settings. *replyp is NULL if there is no such machine.
+ * Return: CTL_OK or the status of a failure, which is printed. */
+enum ctl_status client_find(
+	struct client *client, const char *vm, VgpuCtl__Reply **replyp);

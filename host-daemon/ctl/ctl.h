@@ -24,7 +24,11 @@ enum ctl_status {
 struct ctl_options {
 	const char *socket;
 	bool is_json;
-	bool is_persistent; /* of set */
+	bool is_persistent;  /* of set */
+	bool is_config_only; /* of attach: the running domain stays as it is */
+	const char *uri;     /* of libvirt, NULL: its default */
+	const char *vram;    /* of attach, NULL: no limit */
+	const char *size;    /* of attach, NULL: the default */
 };
 
 struct ctl_verb {
@@ -38,6 +42,8 @@ struct ctl_verb {
 enum ctl_status ctl_list(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_show(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_set(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_attach(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_detach(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_log_level(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_logs(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_version(const struct ctl_options *options, char **arguments);

@@ -20,6 +20,8 @@ static const char help[] =
 	"  list               the virtual machines and their use\n"
 	"  show VM            one of them: its settings and processes\n"
 	"  set VM KEY=VALUE...    change settings of one\n"
+	"  attach DOMAIN      give a domain of libvirt a device\n"
+	"  detach DOMAIN      take it away\n"
 	"  logs VM            the lines of the log about one\n"
 	"  log-level LEVEL    change the level of the log\n"
 	"  version            of vgpuctl and vgpud\n"
@@ -48,6 +50,25 @@ static const struct ctl_verb verbs[] = {
 		"vm.d/VM.conf;\n"
 		"                    without it, until vgpud reads its files again\n",
 		2, -1, ctl_set },
+	{ "attach", " [--vram SIZE] [--size SIZE] [--config] [--connect URI] DOMAIN",
+		"Gives a domain of libvirt a device: adds a virtual machine of its name "
+		"to\n"
+		"vgpud, with a file vm.d/DOMAIN.conf, and the device to the domain, as "
+		"it is\n"
+		"defined and as it runs. What is there already stays as it is.\n"
+		"\n"
+		"      --vram SIZE    limit of its device memory (default: none)\n"
+		"      --size SIZE    its shared memory (default: 4G)\n"
+		"      --config       not in the running domain, from its next start on\n"
+		"      --connect URI  of libvirt\n",
+		1, 1, ctl_attach },
+	{ "detach", " [--connect URI] DOMAIN",
+		"Takes the device away again, with the file and the virtual machine. "
+		"What is\n"
+		"gone already is left out.\n"
+		"\n"
+		"      --connect URI  of libvirt\n",
+		1, 1, ctl_detach },
 	{ "logs", " VM",
 		"Prints the lines of vgpud's log about a virtual machine: of its "
 		"log-file,\n"
@@ -62,17 +83,25 @@ static const struct ctl_verb verbs[] = {
 };
 
 enum {
-	OPTION_JSON = 256,
+	OPTION_CONFIG = 256,
+	OPTION_CONNECT,
+	OPTION_JSON,
 	OPTION_PERSISTENT,
+	OPTION_SIZE,
 	OPTION_SOCKET,
+	OPTION_VRAM,
 };
 
 static const struct option long_options[] = {
+	{ "config", no_argument, NULL, OPTION_CONFIG },
+	{ "connect", required_argument, NULL, OPTION_CONNECT },
 	{ "help", no_argument, NULL, 'h' },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "persistent", no_argument, NULL, OPTION_PERSISTENT },
+	{ "size", required_argument, NULL, OPTION_SIZE },
 	{ "socket", required_argument, NULL, OPTION_SOCKET },
 	{ "version", no_argument, NULL, 'V' },
+	{ "vram", required_argument, NULL, OPTION_VRAM },
 	{ 0 },
 };
 
@@ -101,11 +130,30 @@ static int print_help(const struct ctl_verb *verb)
 	return output_end(CTL_OK);
 }
 
+/* Return: an option that the verb does not have, or NULL. */
+static const char *find_alien(
+	const struct ctl_verb *verb, const struct ctl_options *options)
+{
+	if (options->is_persistent && verb->run != ctl_set)
+		return "persistent";
+	if (options->uri && verb->run != ctl_attach && verb->run != ctl_detach)
+		return "connect";
+	if (verb->run == ctl_attach)
+		return NULL;
+	if (options->is_config_only)
+		return "config";
+	if (options->size)
+		return "size";
+	return options->vram ? "vram" : NULL;
+}
+
 static int run(const struct ctl_verb *verb, const struct ctl_options *options,
 	int n_arguments, char **arguments)
 {
-	if (options->is_persistent && verb->run != ctl_set) {
-		ctl_fail(CTL_USAGE, "%s has no --persistent", verb->name);
+	const char *alien = find_alien(verb, options);
+
+	if (alien) {
+		ctl_fail(CTL_USAGE, "%s has no --%s", verb->name, alien);
 		return usage(verb);
 	}
 	if (n_arguments < verb->n_min) {
@@ -119,6 +167,36 @@ static int run(const struct ctl_verb *verb, const struct ctl_options *options,
 	return (int)verb->run(options, arguments);
 }
 
+/* Return: false for one that prints or is unknown. */
+static bool take_option(struct ctl_options *options, int option)
+{
+	switch (option) {
+	case OPTION_CONFIG:
+		options->is_config_only = true;
+		return true;
+	case OPTION_CONNECT:
+		options->uri = optarg;
+		return true;
+	case OPTION_JSON:
+		options->is_json = true;
+		return true;
+	case OPTION_PERSISTENT:
+		options->is_persistent = true;
+		return true;
+	case OPTION_SIZE:
+		options->size = optarg;
+		return true;
+	case OPTION_SOCKET:
+		options->socket = optarg;
+		return true;
+	case OPTION_VRAM:
+		options->vram = optarg;
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Options may be before the verb, behind it, and behind its arguments. */
 int main(int argc, char **argv)
 {
@@ -130,23 +208,12 @@ int main(int argc, char **argv)
 	vgpu_log_init("vgpuctl", VGPU_LOG_NONE);
 	signal(SIGPIPE, SIG_IGN);
 	while ((option = getopt_long(argc, argv, "hV", long_options, NULL)) != -1) {
-		switch (option) {
-		case 'h':
+		if (option == 'h') {
 			wants_help = true;
-			break;
-		case 'V':
+		} else if (option == 'V') {
 			puts("vgpuctl " VGPUD_VERSION);
 			return output_end(CTL_OK);
-		case OPTION_JSON:
-			options.is_json = true;
-			break;
-		case OPTION_PERSISTENT:
-			options.is_persistent = true;
-			break;
-		case OPTION_SOCKET:
-			options.socket = optarg;
-			break;
-		default:
+		} else if (!take_option(&options, option)) {
 			return usage(NULL);
 		}
 	}

@@ -16,7 +16,7 @@ _vgpuctl() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--socket) i=$((i + 1)) ;;
+		--socket | --vram | --size | --connect) i=$((i + 1)) ;;
 		-*) ;;
 		*)
 			if [ -z "$verb" ]; then
@@ -32,9 +32,12 @@ _vgpuctl() {
 		return
 	fi
 	case $word:$verb in
+	-*:attach) list='--vram --size --config --connect --json --socket --help' ;;
+	-*:detach) list='--connect --json --socket --help' ;;
 	-*:set) list='--persistent --json --socket --help' ;;
 	-*) list='--json --socket --help --version' ;;
-	:|[!-]*:) list='list show set logs log-level version' ;;
+	:|[!-]*:) list='list show set attach detach logs log-level version' ;;
+	*:attach | *:detach) list=$(virsh -q list --all --name 2>/dev/null) ;;
 	*:log-level) list='none error warning info debug' ;;
 	*:set)
 		if [ -z "$vm" ]; then

@@ -16,6 +16,12 @@ _vgpuctl_settings() {
 	compadd -S = -a keys
 }
 
+_vgpuctl_domains() {
+	local -a names
+	names=(${(f)"$(virsh -q list --all --name 2>/dev/null)"})
+	compadd -a names
+}
+
 local -a common
 common=(
 	'--json[print JSON]'
@@ -27,6 +33,8 @@ verbs=(
 	'list:the virtual machines and their use'
 	'show:one of them'
 	'set:change settings of one'
+	'attach:give a domain of libvirt a device'
+	'detach:take it away'
 	'logs:the lines of the log about one'
 	'log-level:change the level of the log'
 	'version:of vgpuctl and vgpud'
@@ -43,6 +51,15 @@ argument)
 	set)
 		_arguments $common '--persistent[also in its file]' \
 			'1:machine:_vgpuctl_vms' '*:setting:_vgpuctl_settings'
+		;;
+	attach)
+		_arguments $common '--vram=[limit of device memory]:size' \
+			'--size=[shared memory]:size' '--connect=[of libvirt]:uri' \
+			'--config[from the next start on]' '1:domain:_vgpuctl_domains'
+		;;
+	detach)
+		_arguments $common '--connect=[of libvirt]:uri' \
+			'1:domain:_vgpuctl_domains'
 		;;
 	log-level) _arguments $common '1:level:(none error warning info debug)' ;;
 	*) _arguments $common ;;

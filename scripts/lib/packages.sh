@@ -6,14 +6,16 @@
 packages_build=(
 	gcc libc6-dev meson ninja-build pkg-config python3
 	liburing-dev libprotobuf-c-dev protobuf-c-compiler libinih-dev libseccomp-dev
-	libzstd-dev liblz4-dev nettle-dev libjansson-dev
+	libzstd-dev liblz4-dev nettle-dev libjansson-dev libvirt-dev libxml2-dev
 )
 # clang makes PTX from test kernels, and fuzzers; llvm names the functions in what
 # these report; gcc's offloading compiler and its runtime's plugin make OpenMP programs;
-# clang-format of this version is what scripts/check-style knows; zsh completes
+# clang-format of this version is what scripts/check-style knows; zsh completes; vgpuctl
+# attaches domains of libvirt's daemon
 packages_test=(
 	clang clang-format-14 libclang-rt-14-dev llvm gcc-12-offload-nvptx
-	libgomp-plugin-nvptx1 zsh
+	libgomp-plugin-nvptx1 zsh libvirt-daemon libvirt-daemon-driver-qemu
+	libvirt-clients
 )
 # for scripts/test-cross
 packages_cross=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)

@@ -21,7 +21,7 @@ from host import Host  # noqa: E402  pylint: disable=wrong-import-position
 
 CTL = BUILD / "host-daemon/ctl/vgpuctl"
 FAILED, USAGE, NO_VGPUD, DENIED, NO_VM, REFUSED = 1, 2, 3, 4, 5, 6
-VERBS = ["list", "show", "set", "logs", "log-level", "version"]
+VERBS = ["list", "show", "set", "attach", "detach", "logs", "log-level", "version"]
 FILE = "# mine\n[vm two]\ntransport = socket\nsocket = {}\n\nhandles = 99 ; few\n"
 
 
@@ -180,7 +180,8 @@ class Ctl(unittest.TestCase):
 
     def test_command_lines_that_are_wrong(self):
         for words in ([], ["nonsense"], ["list", "more"], ["show"], ["set", "two"],
-                      ["list", "--persistent"], ["--nonsense"], ["--socket"],
+                      ["list", "--persistent"], ["detach", "--vram", "1G", "x"],
+                      ["show", "--connect", "x", "y"], ["attach"], ["--nonsense"], ["--socket"],
                       ["--socket", "/" + 120 * "x", "list"]):
             self.run_ctl(*words, status=USAGE)
 
@@ -228,6 +229,7 @@ class Ctl(unittest.TestCase):
         self.assertEqual(self.complete("set", "--pers"), ["--persistent"])
         self.assertEqual(self.complete("--json", "set", "two", "handl"), ["handles="])
         self.assertEqual(self.complete("set", "two", "sock"), ["socket-mode="])
+        self.assertEqual(self.complete("attach", "--v"), ["--vram"])
         self.assertEqual(self.complete("log-level", "e"), ["error"])
         self.assertEqual(self.complete("list", ""), [])
 

@@ -18,6 +18,9 @@ SOURCE = pathlib.Path(sys.argv[1])
 # Not names of errors; HOME and the like need no description.
 VARIABLE = r'"((?:VGPU|SOFTGPU|XDG|CUDA)_(?!ERROR|SUCCESS)[A-Z_]+)"'
 
+# Options of vgpuctl that only some verbs have, and their help.
+CTL_OF_VERBS = ("config", "connect", "persistent", "size", "vram")
+
 
 def sources(folder):
     return [file for file in (SOURCE / folder).rglob("*.[ch]")
@@ -84,9 +87,11 @@ def main():
     lacks += check("option", {f"--{name}" for name in found(effective, tool / "ptxas-options.c")},
                    page=page("vgpu-ptxas.1"), help=said(sys.argv[5]))
     ctl = host / "ctl/main.c"
-    lacks += check("option", {f"--{name}" for name in found(option, ctl)} - {"--persistent"},
+    lacks += check("option", {f"--{name}" for name in found(option, ctl)} -
+                   {f"--{name}" for name in CTL_OF_VERBS},
                    page=page("vgpuctl.1"), help=said(sys.argv[6]))
-    lacks += check("verb", found(r'\{ "([\w-]+)", "', ctl) | {"--persistent"},
+    lacks += check("verb", found(r'\{ "([\w-]+)", "', ctl) |
+                   {f"--{name}" for name in CTL_OF_VERBS},
                    page=page("vgpuctl.1"))
     packages = (SOURCE / "scripts/lib/packages.sh").read_text()
     build = re.search(r"packages_build=\((.*?)\)", packages, re.S)[1].split()

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Domain: the device of vgpud in a domain of libvirt
+ *
+ * A device is found by the path of its socket, which is vgpud's name for the machine:
+ * whoever added it, and under whatever alias.
+ */
+
+#include <inttypes.h>
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+#include <libxml/parser.h>
+#include <libxml/tree.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl/domain.h"
+#include "vgpu/cleanup.h"
+#include "vgpud/config.h"
+
+/* A guest lets a device go when its kernel has; it may not, or have none. */
+#define DETACH_STEPS 100
+#define DETACH_STEP_US 100000
+
+struct domain {
+	virConnectPtr connection;
+	virDomainPtr domain;
+	bool is_active;
+	bool is_persistent;
+};
+
+static void xml_freep(xmlDocPtr *xmlp)
+{
+	if (*xmlp)
+		xmlFreeDoc(*xmlp);
+}
+
+static enum ctl_status fail(const char *what)
+{
+	return ctl_fail(CTL_FAILED, "libvirt: %s: %s", what, virGetLastErrorMessage());
+}
+
+/* Errors are printed once, by fail(). */
+static void print_nothing(void *data, virErrorPtr error)
+{
+}
+
+enum ctl_status domain_open(struct domain **domainp, const char *uri, const char *name)
+{
+	struct domain *domain = calloc(1, sizeof(*domain));
+	enum ctl_status status = CTL_OK;
+
+	*domainp = NULL;
+	if (!domain)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	virSetErrorFunc(NULL, print_nothing);
+	domain->connection = virConnectOpen(uri);
+	if (domain->connection)
+		domain->domain = virDomainLookupByName(domain->connection, name);
+	if (!domain->connection)
+		status = fail(uri ? uri : "the connection");
+	else if (!domain->domain)
+		status = virGetLastErrorCode() == VIR_ERR_NO_DOMAIN
+				 ? ctl_fail(CTL_NO_VM, "libvirt has no domain %s", name)
+				 : fail(name);
+	if (status) {
+		domain_close(domain);
+		return status;
+	}
+	domain->is_active = virDomainIsActive(domain->domain) == 1;
+	domain->is_persistent = virDomainIsPersistent(domain->domain) == 1;
+	*domainp = domain;
+	return CTL_OK;
+}
+
+void domain_close(struct domain *domain)
+{
+	if (!domain)
+		return;
+	if (domain->domain)
+		virDomainFree(domain->domain);
+	if (domain->connection)
+		virConnectClose(domain->connection);
+	free(domain);
+}
+
+bool domain_is_active(const struct domain *domain)
+{
+	return domain->is_active;
+}
+
+bool domain_is_persistent(const struct domain *domain)
+{
+	return domain->is_persistent;
+}
+
+/*
+ * Descriptions
+ */
+
+static xmlDocPtr parse(const char *text)
+{
+	return text ? xmlReadMemory(text, (int)strlen(text), "domain.xml", NULL,
+			      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING)
+		    : NULL;
+}
+
+static xmlDocPtr describe(const struct domain *domain, bool is_live)
+{
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
+
+	text = virDomainGetXMLDesc(domain->domain, is_live ? 0 : VIR_DOMAIN_XML_INACTIVE);
+	return parse(text);
+}
+
+static bool is_element(const xmlNode *node, const char *name)
+{
+	return node->type == XML_ELEMENT_NODE && !strcmp((const char *)node->name, name);
+}
+
+/* Return: the next element of that name after a child, or the first one; NULL: none. */
+static xmlNode *find_child(const xmlNode *parent, const xmlNode *after, const char *name)
+{
+	xmlNode *node = after ? after->next : parent ? parent->children : NULL;
+
+	while (node && !is_element(node, name))
+		node = node->next;
+	return node;
+}
+
+static bool has_value(const xmlNode *node, const char *key, const char *value)
+{
+	xmlChar *found = node ? xmlGetProp((xmlNode *)node, (const xmlChar *)key) : NULL;
+	const bool is_same = found && !strcmp((const char *)found, value);
+
+	xmlFree(found);
+	return is_same;
+}
+
+/* Return: the device at that socket, or NULL. */
+static xmlNode *find_device(xmlDocPtr xml, const char *socket)
+{
+	const xmlNode *devices = find_child(xmlDocGetRootElement(xml), NULL, "devices");
+	xmlNode *device = NULL;
+
+	while ((device = find_child(devices, device, "shmem")))
+		if (has_value(find_child(device, NULL, "server"), "path", socket))
+			return device;
+	return NULL;
+}
+
+enum ctl_status domain_has_device(
+	const struct domain *domain, bool is_live, const char *socket, bool *hasp)
+{
+	_vgpu_cleanup_(xml_freep) xmlDocPtr xml = describe(domain, is_live);
+
+	*hasp = xml && find_device(xml, socket);
+	return xml ? CTL_OK : fail("the description of the domain");
+}
+
+/* A label is +USER:+GROUP. */
+static gid_t parse_label(const xmlNode *label)
+{
+	xmlChar *text = label ? xmlNodeGetContent((xmlNode *)label) : NULL;
+	unsigned int group = (unsigned int)-1;
+
+	if (text && sscanf((const char *)text, "+%*u:+%u", &group) != 1)
+		group = (unsigned int)-1;
+	xmlFree(text);
+	return group;
+}
+
+gid_t domain_group(const struct domain *domain)
+{
+	_vgpu_cleanup_(vgpu_freep) char *text =
+		virConnectGetCapabilities(domain->connection);
+	_vgpu_cleanup_(xml_freep) xmlDocPtr xml = parse(text);
+	const xmlNode *host, *model = NULL;
+	xmlChar *name;
+	bool is_dac;
+
+	host = xml ? find_child(xmlDocGetRootElement(xml), NULL, "host") : NULL;
+	while ((model = find_child(host, model, "secmodel"))) {
+		name = xmlNodeGetContent(find_child(model, NULL, "model"));
+		is_dac = name && !strcmp((const char *)name, "dac");
+		xmlFree(name);
+		if (is_dac)
+			return parse_label(find_child(model, NULL, "baselabel"));
+	}
+	return (gid_t)-1;
+}
+
+/* The room for windows that each root port of a running machine has kept, by an argument
+ * of QEMU. */
+static uint64_t find_reserve(const xmlNode *root)
+{
+	static const char key[] = "pcie-root-port.pref64-reserve=";
+	const xmlNode *line = find_child(root, NULL, "commandline"), *argument = NULL;
+	uint64_t size = 0;
+	xmlChar *value;
+
+	while ((argument = find_child(line, argument, "arg"))) {
+		value = xmlGetProp((xmlNode *)argument, (const xmlChar *)"value");
+		if (value && !strncmp((const char *)value, key, strlen(key)))
+			config_parse_size((const char *)value + strlen(key), &size);
+		xmlFree(value);
+	}
+	return size;
+}
+
+static bool is_q35(const xmlNode *root)
+{
+	const xmlNode *type = find_child(find_child(root, NULL, "os"), NULL, "type");
+	xmlChar *machine =
+		type ? xmlGetProp((xmlNode *)type, (const xmlChar *)"machine") : NULL;
+	const bool is_it = machine && strstr((const char *)machine, "q35");
+
+	xmlFree(machine);
+	return is_it;
+}
+
+static bool has_bridge(const xmlNode *devices)
+{
+	const xmlNode *controller = NULL;
+
+	while ((controller = find_child(devices, controller, "controller")))
+		if (has_value(controller, "model", "pcie-to-pci-bridge"))
+			return true;
+	return false;
+}
+
+/* The window of the root bus above 4 GiB, in KiB; 0: the firmware's. */
+static uint64_t find_hole(const xmlNode *devices)
+{
+	const xmlNode *controller = NULL, *hole;
+	uint64_t size = 0;
+	xmlChar *text;
+
+	while ((controller = find_child(devices, controller, "controller"))) {
+		hole = find_child(controller, NULL, "pcihole64");
+		text = hole ? xmlNodeGetContent((xmlNode *)hole) : NULL;
+		if (text)
+			sscanf((const char *)text, "%" SCNu64, &size);
+		xmlFree(text);
+	}
+	return size;
+}
+
+/* What a running q35 machine needs was decided when it started. */
+static enum ctl_status check_live(const xmlNode *root, uint64_t size)
+{
+	if (!is_q35(root))
+		return CTL_OK;
+	if (find_reserve(root) < size)
+		return ctl_fail(CTL_REFUSED,
+			"the running domain has no window for %" PRIu64
+			" MiB at its ports: it takes -global "
+			"pcie-root-port.pref64-reserve=SIZE and a start of the domain; "
+			"--config attaches for its next start",
+			size >> 20);
+	if (!has_bridge(find_child(root, NULL, "devices")))
+		return ctl_fail(CTL_REFUSED,
+			"the running domain has no slot for a PCI device: it takes "
+			"<controller type='pci' model='pcie-to-pci-bridge'/> and a start "
+			"of the domain; --config attaches for its next start");
+	return CTL_OK;
+}
+
+enum ctl_status domain_check(const struct domain *domain, bool is_live, uint64_t size)
+{
+	_vgpu_cleanup_(xml_freep) xmlDocPtr xml = describe(domain, is_live);
+	const xmlNode *root = xml ? xmlDocGetRootElement(xml) : NULL;
+	uint64_t hole;
+
+	if (!root)
+		return fail("the description of the domain");
+	hole = find_hole(find_child(root, NULL, "devices"));
+	if (hole && hole < size >> 10)
+		return ctl_fail(CTL_REFUSED,
+			"<pcihole64> of the domain is %" PRIu64
+			" KiB, less than the %" PRIu64 " KiB of the device",
+			hole, size >> 10);
+	return is_live ? check_live(root, size) : CTL_OK;
+}
+
+/*
+ * Changes
+ */
+
+static unsigned int flag_of(bool is_live)
+{
+	return is_live ? VIR_DOMAIN_AFFECT_LIVE : VIR_DOMAIN_AFFECT_CONFIG;
+}
+
+/* Return: the element of the device, to be freed, or NULL. */
+static char *make_device(const char *socket)
+{
+	xmlChar *path = xmlEncodeSpecialChars(NULL, (const xmlChar *)socket);
+	char *text = NULL;
+
+	if (!path || asprintf(&text,
+			     "<shmem name='vgpu'><model type='ivshmem-doorbell'/>"
+			     "<server path='%s'/><msi vectors='32' ioeventfd='on'/>"
+			     "<alias name='ua-vgpu'/></shmem>",
+			     (const char *)path) < 0)
+		text = NULL;
+	xmlFree(path);
+	return text;
+}
+
+enum ctl_status domain_attach(
+	const struct domain *domain, bool is_live, const char *socket)
+{
+	_vgpu_cleanup_(vgpu_freep) char *device = make_device(socket);
+
+	if (!device)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	if (virDomainAttachDeviceFlags(domain->domain, device, flag_of(is_live)) < 0)
+		return fail(is_live ? "the running domain does not take the device"
+				    : "the domain does not take the device");
+	return CTL_OK;
+}
+
+/* Return: the device as libvirt describes it, to be freed, or NULL. */
+static char *copy_device(const struct domain *domain, bool is_live, const char *socket)
+{
+	_vgpu_cleanup_(xml_freep) xmlDocPtr xml = describe(domain, is_live);
+	xmlNode *device = xml ? find_device(xml, socket) : NULL;
+	xmlBufferPtr buffer = device ? xmlBufferCreate() : NULL;
+	char *text = NULL;
+
+	if (buffer && xmlNodeDump(buffer, xml, device, 0, 0) > 0)
+		text = strdup((const char *)xmlBufferContent(buffer));
+	if (buffer)
+		xmlBufferFree(buffer);
+	return text;
+}
+
+/* A running guest may take its time. */
+static enum ctl_status wait_until_gone(const struct domain *domain, const char *socket)
+{
+	enum ctl_status status;
+	bool has;
+
+	for (int i = 0; i < DETACH_STEPS; i++) {
+		status = domain_has_device(domain, true, socket, &has);
+		if (status || !has)
+			return status;
+		usleep(DETACH_STEP_US);
+	}
+	return ctl_fail(CTL_FAILED,
+		"the guest has not let the device go yet: detach again when it has, or "
+		"when the domain is off");
+}
+
+enum ctl_status domain_detach(
+	const struct domain *domain, bool is_live, const char *socket)
+{
+	_vgpu_cleanup_(vgpu_freep) char *device = copy_device(domain, is_live, socket);
+
+	if (!device)
+		return CTL_OK;
+	if (virDomainDetachDeviceFlags(domain->domain, device, flag_of(is_live)) < 0)
+		return fail("the device cannot be detached");
+	return is_live ? wait_until_gone(domain, socket) : CTL_OK;
+}
