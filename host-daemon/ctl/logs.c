@@ -90,14 +90,13 @@ static char *unit_of(unsigned int pid)
 static enum ctl_status read_journal(
 	const struct ctl_options *options, const char *unit, const char *vm)
 {
-	_vgpu_cleanup_(vgpu_freep) char *pattern = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *match = NULL;
 
-	/* A name of a machine has no other character with a meaning there than a dot. */
-	if (asprintf(&pattern, "(^| )vm=%s([ :]|$)", vm) < 0)
+	if (asprintf(&match, "VGPU_VM=%s", vm) < 0)
 		return ctl_fail(CTL_FAILED, "there is no memory");
-	execlp("journalctl", "journalctl", "--no-pager", "--case-sensitive=yes", "-u",
-		unit, "--grep", pattern,
-		options->is_json ? "--output=json" : "--output=short", (char *)NULL);
+	execlp("journalctl", "journalctl", "--no-pager", "-u", unit,
+		options->is_json ? "--output=json" : "--output=short", match,
+		(char *)NULL);
 	return ctl_fail(CTL_FAILED, "journalctl cannot be run: %s", strerror(errno));
 }
 

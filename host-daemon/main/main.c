@@ -20,6 +20,7 @@
 #include "vgpu/log.h"
 #include "vgpud/config-load.h"
 #include "vgpud/config.h"
+#include "vgpud/journal.h"
 #include "vgpud/link.h"
 #include "vgpud/notify.h"
 
@@ -127,6 +128,7 @@ static int run_broker(const char *path, const char *version)
 	vgpu_log_init("vgpud-broker", VGPU_LOG_INFO);
 	forbid_reading();
 	vgpu_log_never_wait();
+	journal_use();
 	if (strcmp(version, LINK_VERSION)) {
 		vgpu_log_error("this broker speaks version %s with its keeper, the "
 			       "running keeper version %s: vgpud has to be restarted",
@@ -174,6 +176,7 @@ static int run_keeper(const char *path, bool check)
 	int r;
 
 	vgpu_log_never_wait();
+	journal_use();
 	take_log_variable();
 	vgpu_log_init("vgpud", VGPU_LOG_INFO);
 	forbid_reading();

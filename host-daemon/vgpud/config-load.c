@@ -14,6 +14,7 @@
 #include "vgpu/log.h"
 #include "vgpud/config-check.h"
 #include "vgpud/config-load.h"
+#include "vgpud/journal.h"
 #include "vgpud/paths.h"
 #include "vgpud/trust.h"
 
@@ -117,6 +118,7 @@ int config_load_log(const struct config *config)
 		reason = strerror(errno);
 	vgpu_close(fd);
 	vgpu_log_never_wait();
+	journal_use();
 	if (reason)
 		vgpu_log_error("log-file %s: %s", config->log_file, reason);
 	return reason ? EXIT_FAILURE : 0;

@@ -49,8 +49,9 @@ static enum vgpu_log_level log_level = VGPU_LOG_NONE;
 static int log_fd = STDERR_FILENO;
 static int own_fd = -1; /* to the same pipe, and never waits; -1: none */
 static enum log_kind log_kind;
-static uint32_t log_n_lost; /* lines dropped and not reported yet; atomic */
-static bool log_is_cut;	    /* a line ended in its middle; atomic */
+static vgpu_log_sink_fn log_sink; /* NULL: lines are written to the descriptor */
+static uint32_t log_n_lost;	  /* lines dropped and not reported yet; atomic */
+static bool log_is_cut;		  /* a line ended in its middle; atomic */
 
 int vgpu_log_level_from_string(const char *name)
 {
@@ -89,6 +90,11 @@ int vgpu_log_open(const char *path)
 void vgpu_log_use(int fd)
 {
 	log_fd = fd;
+}
+
+void vgpu_log_send_to(vgpu_log_sink_fn sink)
+{
+	log_sink = sink;
 }
 
 bool vgpu_log_enabled(enum vgpu_log_level level)
@@ -169,12 +175,24 @@ static size_t begin_line(char *line, size_t size, enum vgpu_log_level level)
 		now.tv_nsec / 1000, log_ident, (int)getpid(), level_names[level]);
 }
 
+/* Writes a message whose text begins at an offset, and which has no newline yet. Returns:
+ * whether it was written. */
+static bool write_message(enum vgpu_log_level level, char *line, size_t text, size_t n)
+{
+	if (log_sink) {
+		line[n] = '\0';
+		return log_sink(level, log_ident, line + text);
+	}
+	line[n++] = '\n';
+	return write_line(line, n);
+}
+
 /* Once there is room again, logs the number of lost lines. */
 static void tell_lost(void)
 {
 	uint32_t n_lost = __atomic_exchange_n(&log_n_lost, 0, __ATOMIC_RELAXED);
 	char line[256];
-	size_t n = 0;
+	size_t n = 0, text;
 
 	if (!n_lost)
 		return;
@@ -182,23 +200,24 @@ static void tell_lost(void)
 	if (__atomic_exchange_n(&log_is_cut, false, __ATOMIC_RELAXED))
 		line[n++] = '\n';
 	n += begin_line(line + n, sizeof(line) - n, VGPU_LOG_WARNING);
-	n += snprintf(line + n, sizeof(line) - n, "%u lines could not be written here\n",
-		n_lost);
-	if (!write_line(line, n))
+	text = n;
+	n += snprintf(
+		line + n, sizeof(line) - n, "%u lines could not be written here", n_lost);
+	if (!write_message(VGPU_LOG_WARNING, line, text, n))
 		__atomic_fetch_add(&log_n_lost, n_lost, __ATOMIC_RELAXED);
 }
 
 void vgpu_log(enum vgpu_log_level level, const char *format, ...)
 {
 	char line[LOG_LINE_MAX];
-	int saved_errno = errno, n, m;
+	int saved_errno = errno, n, m, text;
 	va_list ap;
 
 	if (!vgpu_log_enabled(level))
 		return;
 
 	tell_lost();
-	n = begin_line(line, sizeof(line), level);
+	n = text = begin_line(line, sizeof(line), level);
 	errno = saved_errno; /* for %m */
 	va_start(ap, format);
 	m = vsnprintf(line + n, sizeof(line) - n - 1, format, ap);
@@ -206,8 +225,7 @@ void vgpu_log(enum vgpu_log_level level, const char *format, ...)
 	if (m < 0)
 		m = 0;
 	n = (size_t)(n + m) < sizeof(line) - 2 ? n + m : (int)sizeof(line) - 2;
-	line[n++] = '\n';
-	if (!write_line(line, n))
+	if (!write_message(level, line, text, n))
 		__atomic_fetch_add(&log_n_lost, 1, __ATOMIC_RELAXED);
 	errno = saved_errno;
 }

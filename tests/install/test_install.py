@@ -35,6 +35,8 @@ EXPECTED = {
     "vgpuctl": "bin",
     "vgpud": "sbin",
     "vgpud.service": "lib/systemd/system",
+    "vgpu-groups.conf": "lib/sysusers.d",
+    "vgpu-folders.conf": "lib/tmpfiles.d",
     "libcuda.map": "share/vgpu",
     "libcuda-symbols.json": "share/vgpu",
     "vgpu.conf": "share/doc/vgpu/ld.so.conf.d",

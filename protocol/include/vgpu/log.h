@@ -38,6 +38,15 @@ int vgpu_log_open(const char *path);
 void vgpu_log_use(int fd);
 
 /*
+ * Further messages go to this function instead, without time, process and newline; NULL:
+ * to the descriptor again. It returns false for one that it cannot write, which is
+ * counted.
+ */
+typedef bool (*vgpu_log_sink_fn)(
+	enum vgpu_log_level level, const char *ident, const char *message);
+void vgpu_log_send_to(vgpu_log_sink_fn sink);
+
+/*
  * From now on, lines are never written with a blocking write(): what does not fit into a
  * pipe, a socket or a terminal is dropped and counted. Without this call the log blocks,
  * as any program's does. For a daemon, whose guests cause log lines. To be called again
