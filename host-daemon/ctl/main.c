@@ -22,6 +22,7 @@ static const char help[] =
 	"  set VM KEY=VALUE...    change settings of one\n"
 	"  attach DOMAIN      give a domain of libvirt a device\n"
 	"  detach DOMAIN      take it away\n"
+	"  doctor             look for what this host lacks\n"
 	"  logs VM            the lines of the log about one\n"
 	"  log-level LEVEL    change the level of the log\n"
 	"  version            of vgpuctl and vgpud\n"
@@ -69,6 +70,11 @@ static const struct ctl_verb verbs[] = {
 		"\n"
 		"      --connect URI  of libvirt\n",
 		1, 1, ctl_detach },
+	{ "doctor", "",
+		"Looks at this host and its vgpud, changes nothing, and prints for each\n"
+		"subject ok, WARN or FAIL and what to do. The status is 1 if anything "
+		"fails.\n",
+		0, 0, ctl_doctor },
 	{ "logs", " VM",
 		"Prints the lines of vgpud's log about a virtual machine: of its "
 		"log-file,\n"

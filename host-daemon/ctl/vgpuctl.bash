@@ -36,7 +36,7 @@ _vgpuctl() {
 	-*:detach) list='--connect --json --socket --help' ;;
 	-*:set) list='--persistent --json --socket --help' ;;
 	-*) list='--json --socket --help --version' ;;
-	:|[!-]*:) list='list show set attach detach logs log-level version' ;;
+	:|[!-]*:) list='list show set attach detach doctor logs log-level version' ;;
 	*:attach | *:detach) list=$(virsh -q list --all --name 2>/dev/null) ;;
 	*:log-level) list='none error warning info debug' ;;
 	*:set)

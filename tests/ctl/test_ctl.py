@@ -7,8 +7,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import unittest
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from host import Host  # noqa: E402  pylint: disable=wrong-import-position
 
 CTL = BUILD / "host-daemon/ctl/vgpuctl"
 FAILED, USAGE, NO_VGPUD, DENIED, NO_VM, REFUSED = 1, 2, 3, 4, 5, 6
-VERBS = ["list", "show", "set", "attach", "detach", "logs", "log-level", "version"]
+VERBS = ["list", "show", "set", "attach", "detach", "doctor", "logs", "log-level", "version"]
 FILE = "# mine\n[vm two]\ntransport = socket\nsocket = {}\n\nhandles = 99 ; few\n"
 
 
@@ -169,6 +171,64 @@ class Ctl(unittest.TestCase):
                                  "session ended vm=two channel=0 ?[2J"])
         self.assertEqual(self.run_ctl("logs", "two")[0].splitlines(), lines)
         self.run_ctl("logs", "three", status=NO_VM)
+
+    def doctor(self, *words, status=0):
+        """Returns the findings by subject, the worst of each."""
+        done = subprocess.run([CTL, "--socket", self.socket, "doctor", "--json", *words],
+                              text=True, timeout=60, capture_output=True, check=False)
+        self.assertEqual(done.returncode, status, done)
+        findings = {}
+        for finding in json.loads(done.stdout)["findings"]:
+            self.assertEqual(finding["level"] == "ok", finding["advice"] is None, finding)
+            if finding["level"] != "ok" or finding["subject"] not in findings:
+                findings[finding["subject"]] = finding
+        return findings
+
+    def test_doctor(self):
+        findings = self.doctor()
+        self.assertEqual(set(findings), {
+            "vgpud", "configuration", "kvm", "io_uring", "driver", "memory", "hugepages",
+            "files", "qemu", "libvirt"})
+        self.assertIn("2 machines", findings["configuration"]["text"])
+        for subject in ("vgpud", "configuration", "io_uring", "driver", "files"):
+            self.assertEqual(findings[subject]["level"], "ok", findings)
+        self.assertRegex(self.run_ctl("doctor")[0], r"(?m)^ok    vgpud: release ")
+
+    def test_doctor_finds_mistakes_of_the_files(self):
+        text = self.two.read_text()
+        self.two.write_text(text + "size = 3\n")
+        finding = self.doctor(status=FAILED)["configuration"]
+        self.assertEqual(finding["level"], "fail")
+        self.assertIn(f"{self.two}:7: ", finding["text"])
+        self.two.write_text(text.replace("/two", "/none/of/these"))
+        self.assertIn("cannot be made", self.doctor(status=FAILED)["configuration"]["text"])
+        self.two.write_text(text)
+
+    def test_doctor_without_vgpud(self):
+        finding = self.doctor("--socket", "/nonexistent", status=FAILED)["vgpud"]
+        self.assertIn("systemctl start vgpud", finding["advice"])
+
+    def test_doctor_of_another_release(self):
+        """A vgpud of the test's own, which says hello and replies once."""
+        path = self.folder / "other"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(path))
+            listener.listen()
+
+            def serve():
+                with listener.accept()[0] as client:
+                    # version, release, access
+                    client.send(b"\x08\x01\x1a\x039.9\x20\x02")
+                    client.recv(65536)
+                    client.send(b"\x08\x01")
+                    client.recv(65536)
+
+            server = threading.Thread(target=serve)
+            server.start()
+            done = subprocess.run([CTL, "--socket", path, "doctor"], text=True, timeout=60,
+                                  capture_output=True, check=False)
+            server.join()
+        self.assertIn("WARN  vgpud: vgpud is of release 9.9, vgpuctl of ", done.stdout)
 
     def test_help(self):
         for verb in VERBS:
