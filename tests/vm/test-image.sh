@@ -107,6 +107,8 @@ cloud_init_packages=(cloud-init python3-attr python3-certifi python3-chardet
 	python3-oauthlib python3-pyrsistent python3-requests python3-serial python3-six
 	python3-urllib3 python3-yaml)
 
+fetch_cloud_init() { apt-get -qq download "${cloud_init_packages[@]}"; }
+
 # schema FILE
 schema() {
 	(cd / && PYTHONPATH=$tmp/usr/lib/python3/dist-packages /usr/bin/python3 \
@@ -115,8 +117,10 @@ schema() {
 
 test_user_data_for_cloud_init_follows_its_schema() {
 	local package
-	apt-get -qq download "${cloud_init_packages[@]}" >apt.log 2>&1 ||
-		skip_option "Debian's packages cannot be had: $(tail -n 1 apt.log)"
+	fetch_cloud_init >apt.log 2>&1 || {
+		apt-get -qq update >>apt.log 2>&1 || true
+		fetch_cloud_init >>apt.log 2>&1
+	} || skip_option "Debian's packages cannot be had: $(tail -n 1 apt.log)"
 	for package in *.deb; do
 		dpkg-deb -x "$package" .
 	done
