@@ -101,6 +101,15 @@ def compute(host):
     return host.wait_for(r"session ended .*launches=1 ")
 
 
+def control(host, *words):
+    """Asks it by vgpuctl, which is not confined."""
+    done = subprocess.run([BUILD / "host-daemon/ctl/vgpuctl", "--socket",
+                           Path(host.folder.name) / "control", *words],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
 def status_of(pid, name):
     text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return re.search(rf"^{name}:\s*(.*)$", text, re.M)[1].split()
@@ -113,8 +122,11 @@ def vgpud_works_under_it():
         # Folders for the socket and the log are below, as /run and /var/log are.
         os.environ["TMPDIR"] = folder
         tempfile.tempdir = None
-        with Host(BUILD, vgpud=write_wrapper(folder)) as host:
+        with Host(BUILD, vgpud=write_wrapper(folder), prepare=lambda folder:
+                  f"\nctl-socket = {folder}/control\n") as host:
             compute(host)
+            control(host, "set", "raw", "handles=77")
+            assert '"handles": "77"' in control(host, "show", "raw", "--json")
             host.reload(("size = 256M", "size = 512M"))
             compute(host)
             keeper = host.process.pid
