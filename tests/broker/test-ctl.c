@@ -428,6 +428,44 @@ TEST(clients_find_the_next_broker)
 	pair_stop(&pair);
 }
 
+/* Writes a configuration with that ctl-socket and has it read, the n-th time. */
+static void reload(const char *path, unsigned int n)
+{
+	FILE *file = fopen(pair.config, "we");
+
+	check(file != NULL);
+	fprintf(file,
+		"[vgpud]\ndriver = soft\nworker = %s\nctl-socket = %s\n"
+		"[vm test]\ntransport = socket\nsocket = %s\n",
+		FAKE_WORKER, path, pair.socket);
+	check_eq(fclose(file), 0);
+	check_eq(kill(pair.pid, SIGHUP), 0);
+	pair_wait_log(&pair, "SIGHUP: ", n);
+}
+
+TEST(a_reload_moves_the_socket_or_leaves_it_where_it_is)
+{
+	char old[sizeof(ctl_path)], lock[sizeof(ctl_path) + 8];
+
+	start();
+	memcpy(old, ctl_path, sizeof(old));
+	reload(old, 1);
+	check_served();
+	snprintf(ctl_path, sizeof(ctl_path), "%.90s/other", test_tmpdir());
+	reload(ctl_path, 2);
+	check_served();
+	check(access(old, F_OK) < 0);
+	snprintf(lock, sizeof(lock), "%s.lock", old);
+	check(access(lock, F_OK) < 0);
+	/* The whole configuration is refused, and the socket stays. */
+	reload("/none/of/these", 3);
+	check_eq(pair_count_log(&pair, "ctl-socket: cannot listen on /none/of/these"), 1);
+	check_served();
+	reload("no", 4);
+	check(access(ctl_path, F_OK) < 0);
+	pair_stop(&pair);
+}
+
 /*
  * Rights
  */
