@@ -209,13 +209,14 @@ static bool handle_request(struct ctl_client *client, const VgpuCtl__Request *re
 {
 	VgpuCtl__Status status;
 	const char *reason = judge(client, request, &status);
-	bool is_alive;
 
 	if (reason) {
-		is_alive = refuse(client, request, status, reason);
-		if (is_alive && !client->is_greeted)
-			client_free(client);
-		return is_alive && client->is_greeted;
+		if (!refuse(client, request, status, reason))
+			return false;
+		if (client->is_greeted)
+			return true;
+		client_free(client);
+		return false;
 	}
 	switch (request->verb_case) {
 	case VGPU_CTL__REQUEST__VERB_HELLO:
