@@ -3,49 +3,8 @@
 # or lies, and the guest library over it with a vgpud.
 # shellcheck shell=bash disable=SC2034,SC2154,SC2016
 
-# program NAME : builds a test program of the guest
-program() {
-	${CC:-cc} -static -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers \
-		-I"$top/guest-shim" -I"$top/protocol/include" -o "$1" \
-		"$top/tests/vm/$1.c"
-}
-
-# fake_host [ARGUMENT...] : its log in host.log
-fake_host() {
-	rm -f sock
-	python3 "$top/tests/vm/module-host.py" "$PWD/sock" "$@" >host.log &
-	fake=$!
-	while [ ! -S sock ]; do sleep 0.05; done
-}
-
-# For a script in the guest: what the kernel complained of is in $bad, and printed.
-complaints='bad=$(dmesg | grep -E "BUG|Oops|WARNING|refcount|Call Trace|stall|leak")
-echo "$bad"'
-
-# guest_with_module SCRIPT [OPTION...] : its output in the file out; then the kernel's
-# complaints are looked for
-guest_with_module() {
-	local script=$1
-	shift
-	printf 'PATH=$PATH:%s\n%s\n%s\n' "$PWD" "$script" "$complaints" >script
-	echo '[ -z "$bad" ]' >>script
-	expect 0 guest --timeout 170 --module "$module" --add script "$@" -- \
-		sh "$PWD/script" >out || { cat out && return 1; }
-}
-
-# with_fake_host SCRIPT [OPTION...]
-with_fake_host() {
-	guest_with_module "$1" --socket "$PWD/sock" --add module "${@:2}"
-	wait "$fake"
-}
-
-# all_right COMMAND... : each said so
-all_right() {
-	local command
-	for command; do
-		has out "$command: right"
-	done
-}
+# shellcheck source=module.sh
+. "$top/tests/vm/module.sh"
 
 test_driver_serves_and_refuses_what_it_should() {
 	local commands=(early works wait bad-calls bad-maps isolation pipe orphan)
@@ -190,56 +149,6 @@ test_other_users_and_namespaces() {
 	all_right anna-open container-works user-works
 	has out "otto-open: Permission denied"
 	grep -q " uid 1000 module$" host.log
-}
-
-qmp() { python3 "$top/tests/vm/qmp.py" qmp.sock "$@"; }
-
-plug() {
-	qmp chardev-add '{"id": "c1", "backend": {"type": "socket", "data": {"server":
-		false, "addr": {"type": "unix", "data": {"path": "'"$PWD/$1"'"}}}}}'
-	qmp device_add '{"driver": "ivshmem-doorbell", "id": "iv1", "bus": "rp1",
-		"chardev": "c1", "vectors": 32}'
-}
-
-# unplug TEXT : takes the device, and returns when guest and QEMU are done with it
-unplug() {
-	local tries=0
-	qmp device_del '{"id": "iv1"}'
-	say_when out "$1"
-	# QEMU crashes if the chardev goes before the device.
-	while qmp qom-list '{"path": "/machine/peripheral/iv1"}' 2>qmp.log; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || { note "QEMU keeps the device" && return 1; }
-		sleep 0.1
-	done
-	qmp chardev-remove '{"id": "c1"}'
-}
-
-# say_when FILE TEXT
-say_when() {
-	local tries=0
-	until [ -e "$1" ] && grep -qF -- "$2" "$1"; do
-		tries=$((tries + 1))
-		[ $tries -lt 1200 ] || { note "never '$2' in $1" && return 1; }
-		sleep 0.1
-	done
-}
-
-port="-device pcie-root-port,id=rp1,chassis=1,slot=1,pref64-reserve=8G"
-
-# In the background; the guest waits for a device by itself.
-guest_to_plug() {
-	{
-		echo "PATH=\$PATH:$PWD"
-		echo 'come() { until [ -e /dev/vgpu0 ]; do sleep 0.1; done; }'
-		echo 'go() { while [ -e /dev/vgpu0 ]; do sleep 0.1; done; }'
-		printf '%s\n' "$1" "$complaints" '[ -n "$bad" ] || echo clean'
-	} >script
-	guest --timeout 170 --module "$module" --qmp "$PWD/qmp.sock" --qemu "$port" \
-		--add script "${@:2}" -- sh "$PWD/script" >out 2>err &
-	machine=$!
-	until [ -S qmp.sock ]; do sleep 0.1; done
-	say_when out booted
 }
 
 # The driver waits for the host: QEMU crashes when a device that is gone is interrupted.
