@@ -187,7 +187,7 @@ static void begin_draining(struct vgpu *vgpu, struct vgpu_channel *channel)
 {
 	channel->is_draining = true;
 	vgpu->drain_ms = DRAIN_MIN_MS;
-	mod_delayed_work(system_wq, &vgpu->drain,
+	mod_delayed_work(system_freezable_wq, &vgpu->drain,
 			 msecs_to_jiffies(vgpu->drain_ms));
 }
 
@@ -208,7 +208,7 @@ void vgpu_channel_drain(struct work_struct *work)
 	}
 	if (is_left) {
 		vgpu->drain_ms = min(vgpu->drain_ms * 2, DRAIN_MAX_MS + 0u);
-		mod_delayed_work(system_wq, &vgpu->drain,
+		mod_delayed_work(system_freezable_wq, &vgpu->drain,
 				 msecs_to_jiffies(vgpu->drain_ms));
 	}
 	mutex_unlock(&vgpu->lock);

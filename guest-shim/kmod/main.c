@@ -366,12 +366,15 @@ static void shutdown(struct pci_dev *pci)
 
 /*
  * Sleep. The host keeps the memory of a guest that is suspended; PCI's core
- * saves and restores registers and vectors. An interrupt may have been lost.
+ * saves and restores registers and vectors. Interrupts may have been lost.
  */
 
 static int resume(struct device *device)
 {
-	handle_control(0, dev_get_drvdata(device));
+	struct vgpu *vgpu = dev_get_drvdata(device);
+
+	for (u32 i = 0; i < vgpu->layout.n_channels; i++)
+		handle_channel(0, &vgpu->channels[i]);
 	return 0;
 }
 
@@ -394,12 +397,39 @@ static const struct dev_pm_ops pm_ops = {
 	.restore = restore,
 };
 
+/*
+ * Reset of the PCI function, which the host does not see. Meanwhile stores to
+ * the memory and doorbells are lost: so the pages are taken out of all
+ * processes, whose next access waits, as does each call that needs a lock.
+ */
+
+static void reset_prepare(struct pci_dev *pci)
+{
+	struct vgpu *vgpu = pci_get_drvdata(pci);
+	struct vgpu_client *client;
+
+	mutex_lock(&vgpu->lock);
+	down_write(&vgpu->map_lock);
+	list_for_each_entry(client, &vgpu->clients, node)
+		vgpu_pages_zap(client->file, 0, 0);
+}
+
 static void reset_done(struct pci_dev *pci)
 {
+	struct vgpu *vgpu = pci_get_drvdata(pci);
+
+	up_write(&vgpu->map_lock);
+	/* A doorbell without a request does no harm. */
+	vgpu_ring(vgpu, VGPU_DOORBELL_CONTROL);
+	for (u32 i = 0; i < vgpu->layout.n_channels; i++)
+		if (vgpu->channels[i].client)
+			vgpu_ring(vgpu, VGPU_DOORBELL_CHANNEL(i));
+	mutex_unlock(&vgpu->lock);
 	resume(&pci->dev);
 }
 
 static const struct pci_error_handlers error_handlers = {
+	.reset_prepare = reset_prepare,
 	.reset_done = reset_done,
 };
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host for one guest that only opens and closes channels, to try the guest's driver with.
 
-usage: module-host.py SOCKET [--set FIELD=VALUE]... [--lie LIE] [--slow]
+usage: module-host.py SOCKET [--set FIELD=VALUE]... [--lie LIE] [--slow] [--hold]
 
 Each process gets 4 extents, and one more for each ring of its doorbell, 8 at most. Ends
 when QEMU does. Prints a line for each step of a channel: milliseconds, step, channel; and one for
@@ -16,12 +16,14 @@ each ring.
   --lie generation    starts afresh, in another generation, at the first ring
   --lie noise         writes random bytes over header and table all the time
   --slow              answers a driver that is being removed after 3 s, with an interrupt
+  --hold              answers rings of channels only from a SIGUSR1 on
 """
 import argparse
 import mmap
 import os
 import random
 import select
+import signal
 import socket
 import struct
 import sys
@@ -52,12 +54,14 @@ RIGHT = {"protocol_version": VERSION, "n_channels": N_CHANNELS, "shm_size": SIZE
 class Host:
     """The shared memory, and what has been granted of it."""
 
-    def __init__(self, fields, lie, slow):
+    def __init__(self, fields, options):
         self.fd = os.memfd_create("vgpu-test")
         os.ftruncate(self.fd, SIZE)
         self.memory = mmap.mmap(self.fd, 2 * MIB)
-        self.start, self.lie, self.slow = time.monotonic(), lie, slow
+        self.start = time.monotonic()
+        self.lie, self.slow = options.lie, options.slow
         self.grants, self.has_lied = {}, False
+        self.held = [] if options.hold else None
         for name, value in fields.items():
             self.put(name, value)
         self.memory[0:8] = struct.pack("<Q", MAGIC)
@@ -172,8 +176,20 @@ class Host:
             self.memory[place] = noise.choice((0, 1, 2, 3, 5, 6, 255, noise.randrange(256)))
 
 
+def answer(host, interrupts, vectors):
+    for vector in vectors:
+        host.ring(vector)
+        os.eventfd_write(interrupts[vector], 1)
+
+
 def serve(host, connection, doorbells, interrupts):
     poll, noise = select.poll(), random.Random(1)
+
+    def release(_signo, _frame):
+        held, host.held = host.held, None
+        answer(host, interrupts, held or ())
+
+    signal.signal(signal.SIGUSR1, release)
     poll.register(connection, select.POLLIN)
     for fd in doorbells:
         poll.register(fd, select.POLLIN)
@@ -185,9 +201,10 @@ def serve(host, connection, doorbells, interrupts):
                 return
             os.eventfd_read(fd)
             vector = doorbells.index(fd)
-            if vector:
-                host.ring(vector)
-                os.eventfd_write(interrupts[vector], 1)
+            if vector and host.held is not None:
+                host.held.append(vector)
+            elif vector:
+                answer(host, interrupts, [vector])
             else:
                 host.look(interrupts[0])
         if host.lie == "noise" and host.grants:
@@ -201,12 +218,13 @@ def main():
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--lie")
     parser.add_argument("--slow", action="store_true")
+    parser.add_argument("--hold", action="store_true")
     options = parser.parse_args()
     fields = dict(RIGHT)
     for word in options.set:
         name, _, value = word.partition("=")
         fields[name] = int(value, 0)
-    host = Host(fields, options.lie, options.slow)
+    host = Host(fields, options)
     doorbells, interrupts = ([os.eventfd(0) for _ in range(VECTORS)] for _ in range(2))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(options.socket)

@@ -2,8 +2,8 @@
 /*
  * The guest's driver, called as a program calls it, and as one should not
  *
- * usage: module COMMAND [NUMBER]. Exit status 0: as it has to be; 1: a line on standard
- * output says what is not.
+ * usage: module COMMAND [NUMBER | FILE]. Exit status 0: as it has to be; 1: a line on
+ * standard output says what is not.
  */
 
 #define _GNU_SOURCE
@@ -483,10 +483,67 @@ static void run_afresh(void)
 	memset(next.extents, 0x77, VGPU_EXTENT_SIZE);
 }
 
+/*
+ * Sleep of the machine, reset of the device
+ */
+
+static int await_reply(void)
+{
+	struct vgpu_ioc_wait wait = {
+		.offset = channel.state.area_off + VGPU_SLOTS_OFF,
+		.seen = 7,
+		.timeout_us = 1000 * SECOND_US,
+	};
+	int r;
+
+	do
+		r = module_call(channel.fd, VGPU_IOC_WAIT, &wait);
+	while (r == -EINTR);
+	return r;
+}
+
+/* No store may be lost. */
+static void store_until(const char *path)
+{
+	volatile uint64_t *places[] = { (volatile uint64_t *)channel.area,
+		(volatile uint64_t *)channel.extents };
+	uint64_t n = 0;
+
+	while (access(path, F_OK))
+		for (uint64_t end = n + 1000; n < end; n++)
+			for (size_t i = 0; i < 2; i++) {
+				*places[i] = n;
+				must(*places[i] == n);
+			}
+}
+
+/* The reply to the ring may come at any time until the file is there, or after. */
+static void run_outlast(const char *path)
+{
+	const uint64_t size = (uint64_t)channel.state.n_extents * VGPU_EXTENT_SIZE;
+	struct pollfd poll_fd = { .fd = channel.fd, .events = POLLIN };
+	pid_t pid;
+	int status;
+
+	memset(channel.extents, 0x22, size);
+	*(volatile uint32_t *)(channel.area + VGPU_SLOTS_OFF) = 7;
+	pid = fork();
+	must(pid >= 0);
+	if (!pid)
+		_exit(await_reply() ? 1 : 0);
+	must(module_call(channel.fd, VGPU_IOC_RING, NULL) == 0);
+	say("outlasting");
+	store_until(path);
+	must(waitpid(pid, &status, 0) == pid && !status);
+	must(poll(&poll_fd, 1, 10000) == 1 && poll_fd.revents == POLLIN);
+	for (uint64_t off = 8; off < size; off++)
+		must(channel.extents[off] == 0x22);
+}
+
 int main(int argc, char **argv)
 {
+	const char *argument = argc > 2 ? argv[2] : "";
 	const char *command = argc > 1 ? argv[1] : "";
-	unsigned int number = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
 
 	if (strcmp(command, "early") != 0)
 		open_it();
@@ -505,13 +562,15 @@ int main(int argc, char **argv)
 	else if (!strcmp(command, "pipe"))
 		run_pipe();
 	else if (!strcmp(command, "kills"))
-		run_kills(number);
+		run_kills((unsigned int)atoi(argument));
 	else if (!strcmp(command, "orphan"))
 		run_orphan();
 	else if (!strcmp(command, "hold"))
 		run_hold();
 	else if (!strcmp(command, "afresh"))
 		run_afresh();
+	else if (!strcmp(command, "outlast"))
+		run_outlast(argument);
 	else if (strcmp(command, "open") != 0)
 		must(!"a known command");
 	say("%s: right", command);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives QEMU one command of its machine protocol: qmp.py SOCKET COMMAND [ARGUMENTS].
 
-ARGUMENTS is an object in JSON.
+ARGUMENTS is an object in JSON. An answer that has anything in it is printed.
 """
 import json
 import socket
@@ -23,6 +23,8 @@ def main():
                     sys.exit(str(answer["error"]))
                 if "return" in answer:
                     break
+        if answer["return"]:
+            print(json.dumps(answer["return"]))
 
 
 if __name__ == "__main__":
