@@ -150,6 +150,24 @@ until_says_ended() {
 	stop_vgpud
 }
 
+test_panic_and_reset_of_a_machine_end_its_sessions_and_the_next_boot_computes() {
+	host
+	TMPDIR=$PWD machine out --qmp qmp.sock --reboot --append panic=0 -- '
+		$checked 0 1 128 >/run/computing 2>&1 &
+		until grep -q computing /run/computing; do sleep 0.1; done
+		$checked 20 2 128 && echo booted
+		sleep 1
+		echo c >/proc/sysrq-trigger'
+	until_says out booted
+	until_says "$(echo vgpu-guest.*/port0)" "Kernel panic"
+	qmp system_reset
+	until_says out booted 2
+	until_says vgpud.log "was reset"
+	until_says vgpud.log "session ended" 3
+	end_machine
+	until_says_ended 4
+}
+
 test_reboot_inside_the_guest_is_like_a_reset() {
 	host
 	machine out --qmp qmp.sock --reboot -- '
