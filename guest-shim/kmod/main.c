@@ -126,7 +126,7 @@ static int set_up_interrupts(struct vgpu *vgpu)
 	n = pci_alloc_irq_vectors(vgpu->pci, 1, 1 + vgpu->layout.n_channels,
 				  PCI_IRQ_MSIX);
 	if (n < 0) {
-		pci_info(vgpu->pci, "no interrupts: waits poll\n");
+		pci_info(vgpu->pci, "no interrupts (%d): waits poll\n", n);
 		return 0;
 	}
 	return request_interrupts(vgpu, n);
@@ -302,6 +302,13 @@ static int probe(struct pci_dev *pci, const struct pci_device_id *id)
 		vgpu_put(vgpu);
 		return r;
 	}
+	/*
+	 * If the device was enabled by sysfs before, the call above has not
+	 * noted its state, which the last driver's removal made unknown; an
+	 * unknown one gets no interrupts. The result is of no use: a device
+	 * without power management has none.
+	 */
+	pci_set_power_state(pci, PCI_D0);
 	r = find_layout(vgpu);
 	if (!r)
 		r = start(vgpu);
