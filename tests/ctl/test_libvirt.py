@@ -61,7 +61,8 @@ class Libvirt(unittest.TestCase):
             os.chown(cls.place, cls.user, cls.user)
         with open(cls.place / "log", "wb") as log:
             cls.daemon = subprocess.Popen(
-                ["libvirtd"], env=cls.environment, stdout=log, stderr=log,
+                # It ends by itself after a test that was killed.
+                ["libvirtd", "--timeout", "60"], env=cls.environment, stdout=log, stderr=log,
                 stdin=subprocess.DEVNULL, **cls.identity())
         end = time.monotonic() + START_SECONDS
         while cls.try_virsh("version").returncode:
