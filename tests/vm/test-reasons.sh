@@ -120,6 +120,13 @@ test_locked_kernel_serves_over_the_driver() {
 		exec "$0" init' "$init"
 }
 
+# As under Secure Boot: lockdown from the kernel's command line on.
+test_kernel_locked_at_its_start_takes_no_unsigned_driver() {
+	driver
+	options=(--module "${module/\/signed\//\/}" --append lockdown=integrity)
+	with_host says lockdown "$init" init
+}
+
 test_read_only_sys_serves_over_the_driver() {
 	driver
 	options=(--module "$module")
