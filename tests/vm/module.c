@@ -540,12 +540,71 @@ static void run_outlast(const char *path)
 		must(channel.extents[off] == 0x22);
 }
 
+/*
+ * The type of a mapping
+ */
+
+/* The kernel's line of the page tables that has the address. */
+static void find_entry(const void *address, char *line, size_t size)
+{
+	FILE *file = fopen("/sys/kernel/debug/page_tables/current_kernel", "r");
+	const uintptr_t at = (uintptr_t)address;
+	unsigned long first, end;
+
+	must(file);
+	while (fgets(line, (int)size, file))
+		if (sscanf(line, "0x%lx-0x%lx", &first, &end) == 2 && at >= first &&
+			at < end) {
+			fclose(file);
+			return;
+		}
+	must(!"in the page tables");
+}
+
+static bool is_write_back(const char *line)
+{
+	return !strstr(line, "PCD") && !strstr(line, "PWT") && !strstr(line, "PAT");
+}
+
+static void run_mapping(void)
+{
+	const uint8_t *const places[] = { channel.area, channel.extents,
+		channel.extents + VGPU_EXTENT_SIZE };
+	char line[256];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		*(volatile uint8_t *)(uintptr_t)places[i] = 1;
+		find_entry(places[i], line, sizeof(line));
+		printf("driver: %s", line);
+		must(is_write_back(line));
+	}
+}
+
+/* The same of a file of sysfs: without the driver the mapping is uncached. */
+static void run_file_mapping(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	void *map = module_map(fd, 0, PAGE, PROT_READ | PROT_WRITE);
+	char line[256];
+
+	must(map != MAP_FAILED);
+	(void)*(volatile uint8_t *)map;
+	find_entry(map, line, sizeof(line));
+	printf("sysfs: %s", line);
+	must(!is_write_back(line));
+}
+
+static bool needs_channel(const char *command)
+{
+	return strcmp(command, "early") != 0 && strcmp(command, "file-mapping") != 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *argument = argc > 2 ? argv[2] : "";
 	const char *command = argc > 1 ? argv[1] : "";
 
-	if (strcmp(command, "early") != 0)
+	if (needs_channel(command))
 		open_it();
 	if (!strcmp(command, "early"))
 		run_early();
@@ -571,6 +630,10 @@ int main(int argc, char **argv)
 		run_afresh();
 	else if (!strcmp(command, "outlast"))
 		run_outlast(argument);
+	else if (!strcmp(command, "mapping"))
+		run_mapping();
+	else if (!strcmp(command, "file-mapping"))
+		run_file_mapping(argument);
 	else if (strcmp(command, "open") != 0)
 		must(!"a known command");
 	say("%s: right", command);

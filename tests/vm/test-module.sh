@@ -108,6 +108,23 @@ test_foreign_device_is_left_alone() {
 	same "number of doorbells heard" "$(grep -c ^doorbell server.log)" 32
 }
 
+# By the page tables, as the kernel shows them. Without the driver it is another one.
+test_memory_is_mapped_write_back() {
+	driver
+	[ -n "$kernel" ] || skip_option "the guest's kernel does not show page tables" \
+		"(tests/vm/debug-kernel makes one that does)"
+	program module
+	fake_host
+	with_fake_host 'mount -t debugfs debugfs /sys/kernel/debug
+		device=/sys/bus/pci/devices/0000:00:01.0
+		module mapping
+		rmmod vgpu
+		echo 1 >$device/enable
+		module file-mapping $device/resource2'
+	grep -E "^(driver|sysfs): " out
+	all_right mapping file-mapping
+}
+
 test_driver_in_use_stays_and_device_can_be_taken() {
 	driver
 	program module
