@@ -83,6 +83,7 @@ static const char help[] =
 	"  memory = PATH          with plain: QEMU's mem-path\n"
 	"  memory-owner = USER    its owner, unless root or vgpud's user\n"
 	"  size = 4G              shared memory, a power of two from 64M\n"
+	"  hugepages = no         its pages: no, transparent, hugetlb (ivshmem only)\n"
 	"  device-memory = SIZE   limit of all its guest processes, default: none\n"
 	"  max-processes = N      guest processes at a time, default: 31 (which need\n"
 	"                         size = 2G), with socket 64\n"

@@ -75,7 +75,7 @@ def main():
             expect(done, 125, build, "VGPU_BUILD")
         # A guest that is complete can be used by everybody.
         (folder / "build/guest").mkdir()
-        for part in ("kernel", "base.cpio", "applets"):
+        for part in ("kernel", "kernel.image", "base.cpio", "applets"):
             (folder / "build/guest" / part).touch()
         done = run(folder, "qemu/make-guest")
         assert done.returncode == 0, done
