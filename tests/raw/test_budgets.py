@@ -83,6 +83,7 @@ def test_images(host, api):
 
 
 def test_device_memory(host, api):
+    await_ends(host)
     channel = Channel(api, host.socket)
     prepare(channel)
     blocks = fill(lambda: channel.call("cuMemAlloc_v2", bytesize=8 << 20), 8)
@@ -98,6 +99,11 @@ def memory_info(channel):
     result, out = channel.call("cuMemGetInfo_v2")
     assert result == 0, result
     return out.get("free", 0), out["total"]
+
+
+def await_ends(host):
+    """Until the sessions of earlier tests have given back what they had."""
+    host.wait_for("session ended", len(re.findall("session opened", host.text())))
 
 
 def hold(channel, n):
@@ -297,7 +303,7 @@ def test_allocations_that_are_exported(host, api):
 
 def test_device_memory_that_is_changed(host, api):
     """A reload changes the limit of running and of new processes."""
-    host.wait_for("session ended", len(re.findall("session opened", host.text())))
+    await_ends(host)
     older = Channel(api, host.socket)
     prepare(older)
     hold(older, 8)
@@ -326,6 +332,7 @@ def test_device_memory_that_is_changed(host, api):
 
 def test_notices(host, api):
     """Who waits for notices: one lane, once it is armed; all others are refused."""
+    await_ends(host)
     channel = Channel(api, host.socket)
     prepare(channel)
     hold(channel, 8)
