@@ -18,6 +18,7 @@
 #include "memory/staging.h"
 #include "process/call.h"
 #include "process/shim.h"
+#include "vgpu/checked.h"
 
 #define MIB (1ull << 20)
 #define N_EXTENTS 512u
@@ -79,20 +80,23 @@ static uint8_t *begin(uint32_t n_left)
 	static struct vgpu_shm_header header = { .n_extents = N_EXTENTS };
 	static const uint32_t ready = SHIM_READY;
 	int fd = memfd_create("arena", MFD_CLOEXEC);
-	void *base = mmap(NULL, SIZE, PROT_NONE,
+	void *map = mmap(NULL, SIZE + VGPU_EXTENT_SIZE, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t base = (uintptr_t)map;
 
-	check(fd >= 0 && !ftruncate(fd, SIZE) && base != MAP_FAILED);
+	check(fd >= 0 && !ftruncate(fd, SIZE) && map != MAP_FAILED);
+	/* As the shim's own window. */
+	check(vgpu_align_u64(base, VGPU_EXTENT_SIZE, &base));
 	fake_host_start(&ready, &host.consumer, host_main);
 	shim_channel.transport.header = &header;
 	shim_channel.transport.shm_fd = fd;
-	shim_channel.window = (struct shim_window){ (uintptr_t)base, SIZE, SIZE };
+	shim_channel.window = (struct shim_window){ base, SIZE, SIZE };
 	shim_channel.first_extent = 0;
 	shim_channel.n_extents = N_FIRST;
 	host.next = N_FIRST;
 	host.n_left = n_left;
 	check_eq(shim_arena_setup(), 0);
-	return (uint8_t *)base + SHIM_STAGING_SIZE;
+	return (uint8_t *)(uintptr_t)base + SHIM_STAGING_SIZE;
 }
 
 const bool test_keeps_descriptors = true;
