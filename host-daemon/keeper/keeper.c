@@ -64,6 +64,8 @@
 /* A broker hangs if it reads no message for that time; a starting one has longer. */
 #define KEEPER_LINK_TIMEOUT_S 1
 #define KEEPER_LINK_START_S 5
+/* Time at the end for processes of workers that are gone. */
+#define KEEPER_ORPHANS_MS 1000
 /* Pause before the next attempt if the host lacked resources for a broker, doubled each
  * time. */
 #define KEEPER_PAUSE_MIN_MS 100
@@ -907,6 +909,20 @@ static int keeper_init(struct keeper *keeper)
 	return r;
 }
 
+/* What a worker started before it was killed, such as a sanitizer's tracer, ends with it
+ * but is reaped here. */
+static void reap_orphans(void)
+{
+	for (int ms = 0; ms < KEEPER_ORPHANS_MS; ms++) {
+		const pid_t pid = waitpid(-1, NULL, WNOHANG);
+
+		if (pid < 0)
+			return;
+		if (!pid)
+			usleep(1000);
+	}
+}
+
 static void keeper_deinit(struct keeper *keeper)
 {
 	struct held_worker *worker;
@@ -919,6 +935,7 @@ static void keeper_deinit(struct keeper *keeper)
 	while ((worker = TAILQ_FIRST(&keeper->workers)))
 		forget_worker(keeper, worker);
 	held_sensors_deinit(&keeper->sensors);
+	reap_orphans();
 	held_ctl_close(&keeper->ctl);
 	endpoints_deinit(&keeper->endpoints);
 	free(keeper->polls);

@@ -136,9 +136,31 @@ static void print_fds(void)
 	}
 }
 
+/* Return: whether there is a child; it is named. */
+static bool has_child(const struct test *test)
+{
+	siginfo_t info = { .si_pid = 0 };
+	char path[64], name[32] = "";
+	FILE *file;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/comm", info.si_pid);
+	file = info.si_pid ? fopen(path, "re") : NULL;
+	if (file) {
+		if (fscanf(file, "%31s", name) != 1)
+			*name = '\0';
+		fclose(file);
+	}
+	fprintf(stderr, "%s leaves a process behind (%s%s%s)\n", test->name,
+		info.si_pid ? "ended, not reaped" : "still running", *name ? ": " : "",
+		name);
+	return true;
+}
+
 static void run_in_child(const struct test *test)
 {
-	int n_fds, pid, status;
+	int n_fds;
 
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	setpgid(0, 0);
@@ -153,12 +175,8 @@ static void run_in_child(const struct test *test)
 		print_fds();
 		_exit(EXIT_FAILURE);
 	}
-	pid = waitpid(-1, &status, WNOHANG);
-	if (pid >= 0) {
-		fprintf(stderr, "%s leaves a process behind (%s)\n", test->name,
-			pid ? "ended, not reaped" : "still running");
+	if (has_child(test))
 		_exit(EXIT_FAILURE);
-	}
 	fflush(NULL);
 	/* exit(), so that the leak checker of a sanitizer build has its say */
 	exit(EXIT_SUCCESS);
