@@ -43,8 +43,10 @@ static void hear(struct stage *stage, const struct link_message *message, const 
 	case LINK_WORKER_DONE:
 		if (stage->honest)
 			stage_check(message->id && worker && worker->exited);
-		if (message->id && worker)
+		if (message->id && worker) {
+			stage_share_forget(stage, worker->id);
 			stage_worker_free(worker);
+		}
 		return;
 	case LINK_VM_DONE:
 		if (message->id)

@@ -130,7 +130,6 @@ static void reap(struct stage *stage, struct stage_worker *worker, int status)
 	worker->status = status;
 	forget_extents(stage, worker);
 	stage_image_forget(stage, worker->id);
-	stage_share_forget(stage, worker->id);
 	link_send(stage->link, &message, NULL, 0);
 }
 
