@@ -12,6 +12,7 @@
 
 #include "control/packet.h"
 #include "ctl/client.h"
+#include "vgpu/cleanup.h"
 
 /* vgpud answers at once, or within a second if a broker is replaced meanwhile. */
 #define CLIENT_TIMEOUT_S 30
@@ -39,16 +40,23 @@ static enum ctl_status connect_to(struct client *client, const char *path)
 		strerror(errno));
 }
 
-static enum ctl_status receive(struct client *client, uint8_t *packet, size_t *sizep)
+/* The packet is to be freed. */
+static enum ctl_status receive(struct client *client, uint8_t **packetp, size_t *sizep)
 {
+	_vgpu_cleanup_(vgpu_freep) uint8_t *packet = malloc(CTL_REPLY_MAX);
 	size_t n_fds;
 	int none, r;
 	bool cut;
 
+	if (!packet)
+		return ctl_fail(CTL_FAILED, "there is no memory");
 	r = packet_receive(
 		client->fd, packet, CTL_REPLY_MAX, sizep, &none, 0, &n_fds, &cut);
-	if (!r && !cut)
+	if (!r && !cut) {
+		*packetp = packet;
+		packet = NULL;
 		return CTL_OK;
+	}
 	if (r == PACKET_E_AGAIN)
 		return ctl_fail(CTL_NO_VGPUD, "vgpud has not answered for %d s",
 			CLIENT_TIMEOUT_S);
@@ -63,15 +71,11 @@ static enum ctl_status receive_hello(struct client *client)
 	uint8_t *packet;
 	size_t size;
 
-	packet = malloc(CTL_REPLY_MAX);
-	if (!packet)
-		return ctl_fail(CTL_FAILED, "there is no memory");
-	status = receive(client, packet, &size);
-	if (!status)
-		client->hello = ctl_hello_new(packet, size, &reason);
-	free(packet);
+	status = receive(client, &packet, &size);
 	if (status)
 		return status;
+	client->hello = ctl_hello_new(packet, size, &reason);
+	free(packet);
 	if (!client->hello)
 		return ctl_fail(CTL_FAILED, "what answers is not vgpud: %s", reason);
 	if (client->hello->version != CTL_VERSION)
@@ -143,21 +147,17 @@ static enum ctl_status status_of(VgpuCtl__Status status)
 static enum ctl_status receive_reply(struct client *client, uint64_t id,
 	VgpuCtl__Status permitted, VgpuCtl__Reply **replyp)
 {
-	VgpuCtl__Reply *reply = NULL;
+	VgpuCtl__Reply *reply;
 	enum ctl_status status;
 	const char *reason;
 	uint8_t *packet;
 	size_t size;
 
-	packet = malloc(CTL_REPLY_MAX);
-	if (!packet)
-		return ctl_fail(CTL_FAILED, "there is no memory");
-	status = receive(client, packet, &size);
-	if (!status)
-		reply = ctl_reply_new(packet, size, &reason);
-	free(packet);
+	status = receive(client, &packet, &size);
 	if (status)
 		return status;
+	reply = ctl_reply_new(packet, size, &reason);
+	free(packet);
 	if (!reply)
 		return ctl_fail(CTL_FAILED, "vgpud's reply is invalid: %s", reason);
 	/* A request that cannot be unpacked has no number. */
