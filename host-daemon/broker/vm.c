@@ -128,10 +128,10 @@ void vm_read_shared(void *destination, const void *source, size_t size)
 void vm_interrupt(struct vm *vm)
 {
 	/* Under TCG, QEMU 7.2 crashes at an interrupt for a device that is gone. */
-	if (__atomic_load_n(&vm_header(vm)->is_leaving, __ATOMIC_RELAXED))
+	if (!vm->n_interrupts ||
+		__atomic_load_n(&vm_header(vm)->is_leaving, __ATOMIC_RELAXED))
 		return;
 	/* QEMU shares it, and may be compromised. */
-	if (vm->n_interrupts)
-		loop_ring(&vm->broker->loop, &vm->interrupt,
-			vm->interrupts[VGPU_DOORBELL_CONTROL]);
+	loop_ring(
+		&vm->broker->loop, &vm->interrupt, vm->interrupts[VGPU_DOORBELL_CONTROL]);
 }
