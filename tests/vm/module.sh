@@ -58,15 +58,9 @@ plug() {
 
 # unplug TEXT : takes the device, and returns when guest and QEMU are done with it
 unplug() {
-	local tries=0
-	qmp device_del '{"id": "iv1"}'
-	say_when out "$1"
 	# QEMU crashes if the chardev goes before the device.
-	while qmp qom-list '{"path": "/machine/peripheral/iv1"}' >qmp.log 2>&1; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || { note "QEMU keeps the device" && return 1; }
-		sleep 0.1
-	done
+	qmp unplug '{"id": "iv1"}'
+	say_when out "$1"
 	qmp chardev-remove '{"id": "c1"}'
 }
 
