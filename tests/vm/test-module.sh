@@ -31,12 +31,18 @@ test_thousand_killed_processes_leave_nothing() {
 		after=$(sed -n "s/MemFree: *\([0-9]*\) kB/\1/p" /proc/meminfo)
 		echo "kB lost: $((before - after))"
 		[ $((before - after)) -lt 4096 ] && echo "memory is back"
-		for i in 1 2 3 4 5 6 7; do module hold >/run/hold.$i & done
+		pids=
+		for i in 1 2 3 4 5 6 7; do
+			module hold >/run/hold.$i &
+			pids="$pids $!"
+		done
 		for n in $(seq 200); do
 			[ "$(cat /run/hold.* | grep -c holding)" -lt 7 ] || break
 			sleep 0.1
 		done
-		module open'
+		module open
+		kill $pids
+		wait'
 	has out "memory is back"
 	has out "open: right"
 	same "channels closed" "$(grep -c closed host.log)" "$(grep -c open host.log)"
