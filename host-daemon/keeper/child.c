@@ -77,6 +77,11 @@ int child_raise_priority(int nice)
 	return setpriority(PRIO_PROCESS, 0, nice) < 0 ? vgpu_error_origin(-errno) : 0;
 }
 
+void child_restore_priority(void)
+{
+	setpriority(PRIO_PROCESS, 0, given_nice);
+}
+
 int child_spawn(pid_t *pidp, const struct child *child)
 {
 	pid_t parent = getpid(), pid;

@@ -33,6 +33,9 @@ struct child {
  */
 int child_raise_priority(int nice);
 
+/* Gives the calling process its original priority back. */
+void child_restore_priority(void);
+
 /*
  * Executes a program. Its stdin is /dev/null, it has only the given descriptors and no
  * blocked signals, and it is killed when the calling process exits.

@@ -533,6 +533,19 @@ static void let_go(struct endpoints *endpoints, struct held_vm *vm)
 	wiper_add(&endpoints->wiper, &vm->wipe);
 }
 
+void endpoints_adopt(struct endpoints *endpoints, struct held_vm *vm, bool leaving)
+{
+	if (leaving) {
+		let_go(endpoints, vm);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&endpoints->vms, vm, entry);
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++)
+		if (endpoints->endpoints[i].config == vm->config && !vm->gone &&
+			vm->config->transport == CONFIG_PLAIN)
+			endpoints->endpoints[i].plain = vm;
+}
+
 void endpoints_forget_vm(struct endpoints *endpoints, uint64_t id)
 {
 	struct held_vm *vm;
@@ -819,19 +832,27 @@ int endpoints_reload(struct endpoints *endpoints, const struct config *config)
 	return 0;
 }
 
-int endpoints_init(struct endpoints *endpoints, const struct config *config)
+int endpoints_prepare(struct endpoints *endpoints)
 {
-	struct endpoints next = { .n_endpoints = 0 };
 	int r;
 
 	*endpoints = (struct endpoints){ .link = -1, .wiper = WIPER_NULL };
 	TAILQ_INIT(&endpoints->vms);
 	TAILQ_INIT(&endpoints->leaving);
 	r = wiper_init(&endpoints->wiper);
-	if (r) {
+	if (r)
 		vgpu_log_error("vgpud cannot start a thread: %s", strerror(-r));
+	return r;
+}
+
+int endpoints_init(struct endpoints *endpoints, const struct config *config)
+{
+	struct endpoints next = { .n_endpoints = 0 };
+	int r;
+
+	r = endpoints_prepare(endpoints);
+	if (r)
 		return r;
-	}
 	r = open_new_endpoints(endpoints, &next, config);
 	endpoints->endpoints = next.endpoints;
 	endpoints->n_endpoints = next.n_endpoints;

@@ -55,8 +55,16 @@ enum {
 	ENDPOINTS_E_UNUSABLE, /* a path is in use or not a socket */
 };
 
-/* Listens at every endpoint; the reason of a failure is logged. Return: 0,
- * ENDPOINTS_E_UNUSABLE or -errno; deinitialise in any case. */
+/* Makes it empty; the reason of a failure is logged. Return: 0 or -errno; deinitialise in
+ * any case. */
+int endpoints_prepare(struct endpoints *endpoints);
+
+/* Adds a VM that an earlier keeper had.
+ * @leaving:	the broker has released it */
+void endpoints_adopt(struct endpoints *endpoints, struct held_vm *vm, bool leaving);
+
+/* The same as endpoints_prepare(), and listens at every endpoint; the reason of a failure
+ * is logged. Return: 0, ENDPOINTS_E_UNUSABLE or -errno; deinitialise in any case. */
 int endpoints_init(struct endpoints *endpoints, const struct config *config);
 void endpoints_deinit(struct endpoints *endpoints);
 

@@ -146,6 +146,44 @@ int held_worker_new(struct held_worker **workerp, const struct config *config,
 	return 0;
 }
 
+struct held_worker *held_workers_find(const struct held_workers *workers, uint64_t id)
+{
+	struct held_worker *worker;
+
+	TAILQ_FOREACH(worker, workers, entry)
+		if (worker->id == id)
+			return worker;
+	return NULL;
+}
+
+static bool is_taken(const struct held_workers *workers, uid_t uid)
+{
+	const struct held_worker *worker;
+
+	TAILQ_FOREACH(worker, workers, entry)
+		if (worker->uid == uid)
+			return true;
+	return false;
+}
+
+uid_t held_workers_pick_uid(const struct held_workers *workers,
+	const struct config *config, uid_t other, unsigned int *lastp)
+{
+	const struct config_range *range = &config->worker_uids;
+	const unsigned int n = range->last - range->first + 1;
+	uid_t uid = 0;
+
+	if (!config->sandbox || geteuid() != 0)
+		return 0;
+	for (unsigned int i = 0; i < n; i++) {
+		*lastp = *lastp % n + 1;
+		uid = range->first + *lastp - 1;
+		if (uid != other && !is_taken(workers, uid))
+			break;
+	}
+	return uid;
+}
+
 struct held_worker *held_worker_free(struct held_worker *worker)
 {
 	if (!worker)

@@ -41,6 +41,17 @@ TAILQ_HEAD(held_workers, held_worker);
 int held_worker_new(struct held_worker **workerp, const struct config *config,
 	uint64_t id, uid_t uid, int network);
 
+/* Return: the worker, or NULL. */
+struct held_worker *held_workers_find(const struct held_workers *workers, uint64_t id);
+
+/*
+ * @other:	a user id that is taken, or 0
+ * @lastp:	place of the last one in the range, from 1; updated
+ * Return: a user id that no worker has, which config-check.c ensures, or 0: vgpud's own.
+ */
+uid_t held_workers_pick_uid(const struct held_workers *workers,
+	const struct config *config, uid_t other, unsigned int *lastp);
+
 /* Kills and reaps the process if that has not been done. */
 struct held_worker *held_worker_free(struct held_worker *worker);
 

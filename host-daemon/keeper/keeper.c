@@ -10,9 +10,10 @@
  * die itself.
  *
  * A broker that may die at any moment may also be killed on purpose: a broker with
- * another configuration (SIGHUP), or the program that is on disk by now (SIGUSR2), is
- * started in the same way. A new program is on trial: if it does not start, or keeps
- * dying, the keeper's own program is used again.
+ * another configuration (SIGHUP) is started in the same way. The keeper itself is
+ * replaced by the program that is on the disk by now (SIGUSR2): it executes that one,
+ * after a trial, and hands everything over. If the broker of its successor does not
+ * start, or keeps dying, the successor executes the previous program again.
  *
  * A message that does not reach the broker is not an error here: either the broker has
  * ended, and the next one learns everything when it starts, or it does not read its
@@ -24,13 +25,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -38,10 +36,13 @@
 
 #include "keeper/child.h"
 #include "keeper/endpoints.h"
+#include "keeper/handover.h"
 #include "keeper/held-ctl.h"
 #include "keeper/held-sensors.h"
 #include "keeper/held-worker.h"
 #include "keeper/keeper.h"
+#include "keeper/process.h"
+#include "keeper/trial.h"
 #include "keeper/watch.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
@@ -50,7 +51,6 @@
 #include "vgpud/link.h"
 #include "vgpud/notify.h"
 #include "vgpud/shortage.h"
-#include "vgpud/signals.h"
 
 /* How long the broker may take to end all workers after LINK_DRAIN. */
 #define KEEPER_DRAIN_MS 4000
@@ -59,13 +59,9 @@
 #define KEEPER_RESTARTS_MS 10000
 /* Descriptors it polls itself: signals and link. */
 #define KEEPER_POLLS 2
-/* Priority of keeper and broker, above their workers and guests. */
-#define KEEPER_NICE (-10)
 /* A broker hangs if it reads no message for that time; a starting one has longer. */
 #define KEEPER_LINK_TIMEOUT_S 1
 #define KEEPER_LINK_START_S 5
-/* Time at the end for processes of workers that are gone. */
-#define KEEPER_ORPHANS_MS 1000
 /* Pause before the next attempt if the host lacked resources for a broker, doubled each
  * time. */
 #define KEEPER_PAUSE_MIN_MS 100
@@ -74,7 +70,8 @@
 struct keeper {
 	struct config **configp;
 	const char *path;	/* of the configuration */
-	char program[PATH_MAX]; /* path of vgpud's program */
+	char program[PATH_MAX]; /* path of vgpud's program on the disk */
+	int previous;		/* the program before this one, or -1 */
 	int sources;		/* sealed memfd with those of the configuration */
 	int signals;
 
@@ -91,7 +88,8 @@ struct keeper {
 	struct watch watch;
 	int64_t start_at;	  /* ms; not 0: the next start of a broker */
 	unsigned int n_shortages; /* failed starts in a row for lack of resources */
-	bool on_trial;		  /* start the broker from the program on disk */
+	struct trial trial;	  /* of the program on the disk */
+	bool is_leaving;	  /* the successor follows the broker's exit */
 	bool broker_ready;	  /* LINK_READY was received from it */
 	bool is_broker_gone;	  /* its last messages get no answer */
 	bool replacing;		  /* it was killed on purpose */
@@ -131,7 +129,7 @@ static int start_broker(struct keeper *keeper)
 	char *argv[] = { "vgpud-broker", "--broker", (char *)keeper->path, LINK_VERSION,
 		NULL };
 	struct child child = {
-		.path = keeper->on_trial ? keeper->program : "/proc/self/exe",
+		.path = "/proc/self/exe",
 		.argv = argv,
 		.n_fds = 2,
 		.output = -1,
@@ -197,25 +195,79 @@ static void log_broker_exit(int status)
 			WEXITSTATUS(status));
 }
 
-/* Returns to the keeper's own program. Return: false if that was in use already. */
+/*
+ * Successor
+ */
+
+static int save_state(struct keeper *keeper, int previous, struct handover_state *state)
+{
+	const struct handover handover = {
+		.program = keeper->program,
+		.sources = keeper->sources,
+		.previous = previous,
+		.last_worker = keeper->last_worker,
+		.last_uid = keeper->last_uid,
+		.endpoints = &keeper->endpoints,
+		.ctl = &keeper->ctl,
+		.workers = &keeper->workers,
+	};
+
+	return handover_save(state, &handover);
+}
+
+/* Executes another program, or the previous one. Returns only if that fails. */
+static int execute_successor(struct keeper *keeper, const char *program, int previous)
+{
+	struct handover_state state;
+	int r;
+
+	r = save_state(keeper, previous, &state);
+	if (!r) {
+		/* What these undo is done again by the successor. */
+		held_sensors_reload(&keeper->sensors);
+		child_restore_priority();
+		notify_restore();
+		r = handover_execute(&state, program,
+			program ? previous : keeper->previous, keeper->path);
+		notify_init();
+		process_raise_priority();
+	}
+	handover_state_deinit(&state);
+	return vgpu_error_trace(r);
+}
+
+/* Returns to the previous program, if there is one. */
 static bool end_trial(struct keeper *keeper)
 {
-	if (!keeper->on_trial)
+	if (keeper->previous < 0)
 		return false;
 	vgpu_log_error("the broker of %s does not run: the previous one is used again",
 		keeper->program);
-	keeper->on_trial = false;
-	memset(keeper->restarts, 0, sizeof(keeper->restarts));
-	return true;
+	execute_successor(keeper, NULL, -1);
+	vgpu_log_error("the previous program cannot be executed");
+	keeper->previous = vgpu_close(keeper->previous);
+	return false;
+}
+
+/* The broker has ended. If this returns, the program could not be executed. */
+static void leave(struct keeper *keeper)
+{
+	const int own = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	const int r = own < 0 ? -errno : execute_successor(keeper, keeper->program, own);
+
+	keeper->is_leaving = false;
+	vgpu_log_error("%s cannot be executed (%s): the previous one is used again",
+		keeper->program, strerror(-r));
+	vgpu_close(own);
 }
 
 /* Whether the broker, or the kernel while starting it, reported a lack of resources. */
-static bool is_shortage(const struct keeper *keeper, int status)
+static bool is_shortage(int status)
 {
 	if (!WIFEXITED(status))
 		return false;
 	return WEXITSTATUS(status) == EXIT_SHORTAGE ||
-	       (WEXITSTATUS(status) == CHILD_EXIT_NOT_EXECUTED && !keeper->on_trial);
+	       WEXITSTATUS(status) == CHILD_EXIT_NOT_EXECUTED;
 }
 
 /* Sessions continue without a broker while resources become free. */
@@ -302,6 +354,8 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 	keeper->broker = 0;
 	keeper->replacing = false;
 	close_link(keeper);
+	if (keeper->is_leaving && !keeper->draining)
+		leave(keeper);
 	if (keeper->draining && !is_draining_unfinished(keeper, status))
 		return;
 	if (!keeper->ready) {
@@ -309,7 +363,7 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 		give_up(keeper);
 		return;
 	}
-	if (!replaced && is_shortage(keeper, status)) {
+	if (!replaced && is_shortage(status)) {
 		start_broker_later(keeper);
 		return;
 	}
@@ -330,7 +384,7 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 		tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
 
-/* Kills the broker; another one is started with the present configuration and program. */
+/* Kills the broker; another one is started with the present configuration. */
 static void replace_broker(struct keeper *keeper)
 {
 	if (!keeper->broker)
@@ -366,40 +420,11 @@ static void watch_broker(struct keeper *keeper)
  * Workers
  */
 
-static struct held_worker *find_worker(struct keeper *keeper, uint64_t id)
-{
-	struct held_worker *worker;
-
-	TAILQ_FOREACH(worker, &keeper->workers, entry)
-		if (worker->id == id)
-			return worker;
-	return NULL;
-}
-
-static bool is_used(const struct keeper *keeper, uid_t uid)
-{
-	const struct held_worker *worker;
-
-	TAILQ_FOREACH(worker, &keeper->workers, entry)
-		if (worker->uid == uid)
-			return true;
-	return keeper->sensors.pid && keeper->sensors.uid == uid;
-}
-
-/* A user id that no worker has; config-check.c ensures that there are enough. */
+/* A user id for a worker or the sensors' process. */
 static uid_t pick_uid(struct keeper *keeper)
 {
-	const struct config_range *range = &(*keeper->configp)->worker_uids;
-	const unsigned int n = range->last - range->first + 1;
-
-	if (!(*keeper->configp)->sandbox || geteuid() != 0)
-		return 0;
-	for (unsigned int i = 0; i < n; i++) {
-		keeper->last_uid = keeper->last_uid % n + 1;
-		if (!is_used(keeper, range->first + keeper->last_uid - 1))
-			break;
-	}
-	return range->first + keeper->last_uid - 1;
+	return held_workers_pick_uid(&keeper->workers, *keeper->configp,
+		keeper->sensors.pid ? keeper->sensors.uid : 0, &keeper->last_uid);
 }
 
 static void spawn_worker(struct keeper *keeper)
@@ -426,6 +451,19 @@ static void forget_worker(struct keeper *keeper, struct held_worker *worker)
 	held_worker_free(worker);
 }
 
+/* @can:	the program on the disk can take over */
+static void handle_trial(struct keeper *keeper, bool can)
+{
+	if (!can || keeper->draining)
+		return;
+	vgpu_log_info("vgpud is replaced by %s; running jobs continue", keeper->program);
+	keeper->is_leaving = true;
+	if (keeper->broker)
+		replace_broker(keeper);
+	else
+		leave(keeper);
+}
+
 /* Reaps all children that exited, including orphans of workers: the keeper is their
  * subreaper. */
 static void reap(struct keeper *keeper)
@@ -433,10 +471,15 @@ static void reap(struct keeper *keeper)
 	struct held_worker *worker;
 	int status;
 	pid_t pid;
+	bool can;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == keeper->broker) {
 			handle_broker_exit(keeper, status);
+			continue;
+		}
+		if (trial_handle_exit(&keeper->trial, pid, status, &can)) {
+			handle_trial(keeper, can);
 			continue;
 		}
 		if (held_sensors_handle_exit(&keeper->sensors, pid, status))
@@ -478,7 +521,7 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 			spawn_worker(keeper);
 		break;
 	case LINK_KILL:
-		worker = find_worker(keeper, message->id);
+		worker = held_workers_find(&keeper->workers, message->id);
 		if (worker)
 			held_worker_kill(worker);
 		break;
@@ -507,7 +550,7 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		endpoints_forget_vm(&keeper->endpoints, message->id);
 		break;
 	case LINK_WORKER_DONE:
-		worker = find_worker(keeper, message->id);
+		worker = held_workers_find(&keeper->workers, message->id);
 		if (worker)
 			forget_worker(keeper, worker);
 		break;
@@ -549,20 +592,6 @@ static void drain(struct keeper *keeper, int signo)
 	tell_broker(keeper, link_send_id(keeper->link, LINK_DRAIN, 0));
 }
 
-/* One namespace for all workers is enough: their filter refuses all sockets. */
-static int make_network(int *networkp)
-{
-	_vgpu_cleanup_(vgpu_closep) int ours = -1;
-
-	ours = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (ours < 0 || unshare(CLONE_NEWNET) < 0)
-		return vgpu_error_origin(-errno);
-	*networkp = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (setns(ours, CLONE_NEWNET) < 0)
-		return vgpu_error_origin(-errno);
-	return *networkp < 0 ? vgpu_error_origin(-errno) : 0;
-}
-
 static void prepare_sandbox(struct keeper *keeper)
 {
 	int r;
@@ -575,7 +604,7 @@ static void prepare_sandbox(struct keeper *keeper)
 	}
 	if (geteuid() != 0 || keeper->network >= 0)
 		return;
-	r = make_network(&keeper->network);
+	r = process_make_network(&keeper->network);
 	if (r)
 		vgpu_log_info("workers are in vgpud's network namespace (%s): their "
 			      "filter keeps them off the network",
@@ -698,12 +727,20 @@ static void configure(struct keeper *keeper, uint64_t request, int sources, int 
 
 static void upgrade(struct keeper *keeper)
 {
-	if (keeper->draining || !keeper->ready)
+	struct handover_state state;
+	int r;
+
+	if (keeper->draining || !keeper->ready || keeper->trial.pid || keeper->is_leaving)
 		return;
-	vgpu_log_info("SIGUSR2: the broker is replaced by %s; running jobs continue",
-		keeper->program);
-	keeper->on_trial = true;
-	replace_broker(keeper);
+	vgpu_log_info("SIGUSR2: %s is tried", keeper->program);
+	r = save_state(keeper, -1, &state);
+	if (!r)
+		r = trial_begin(
+			&keeper->trial, keeper->program, state.file, keeper->sources);
+	handover_state_deinit(&state);
+	if (r)
+		vgpu_log_error("%s cannot be tried (%s): the previous one is used again",
+			keeper->program, strerror(-r));
 }
 
 static void handle_signal(struct keeper *keeper)
@@ -776,6 +813,8 @@ static int poll_timeout(const struct keeper *keeper)
 		timeout = earlier(timeout, end, now);
 	if (keeper->report_at)
 		timeout = earlier(timeout, keeper->report_at, now);
+	if (keeper->trial.pid)
+		timeout = earlier(timeout, keeper->trial.end, now);
 	return timeout;
 }
 
@@ -796,6 +835,7 @@ static void dispatch(struct keeper *keeper)
 		held_sensors_start(&keeper->sensors, *keeper->configp, pick_uid(keeper),
 			keeper->network);
 	watch_broker(keeper);
+	trial_watch(&keeper->trial, clock_now());
 	tell_broker(keeper, keeper->endpoints.link_result);
 	keeper->endpoints.link_result = 0;
 }
@@ -829,44 +869,6 @@ static int run(struct keeper *keeper)
  * Start and end
  */
 
-static int catch_signals(struct keeper *keeper)
-{
-	sigset_t set;
-
-	signals_ignore();
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR2);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return vgpu_error_origin(-errno);
-	keeper->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return keeper->signals < 0 ? vgpu_error_origin(-errno) : 0;
-}
-
-/* A VM takes up to 67 descriptors in the keeper and as many in the broker. endpoints.c
- * divides the limit among VMs. */
-static void raise_fd_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* Guests wait for a greeting, and consider a broker without a heartbeat dead: so these
- * two processes have a higher priority than their workers. This needs root; without, they
- * do not. */
-static void raise_priority(void)
-{
-	if (child_raise_priority(KEEPER_NICE) < 0)
-		vgpu_log_debug("vgpud has no higher priority than its workers");
-}
-
 static int open_ctl(struct keeper *keeper)
 {
 	struct listener listener;
@@ -878,13 +880,49 @@ static int open_ctl(struct keeper *keeper)
 	return r;
 }
 
-static int keeper_init(struct keeper *keeper)
+/* Takes over what the keeper before has left in that file. */
+static int take_over(struct keeper *keeper, int file)
+{
+	_vgpu_cleanup_(vgpu_freep) char *program = NULL;
+	struct handover handover = {
+		.previous = -1,
+		.endpoints = &keeper->endpoints,
+		.ctl = &keeper->ctl,
+		.workers = &keeper->workers,
+	};
+	int r;
+
+	r = handover_load(&handover, file, *keeper->configp);
+	program = handover.program;
+	keeper->previous = handover.previous;
+	keeper->last_worker = handover.last_worker;
+	keeper->last_uid = handover.last_uid;
+	if (!r && strlen(program) >= sizeof(keeper->program))
+		r = vgpu_error_origin(-ENAMETOOLONG);
+	if (r)
+		return r;
+	strcpy(keeper->program, program);
+	keeper->ready = true;
+	/* Those of which the keeper before was not told any more. */
+	reap(keeper);
+	return 0;
+}
+
+static int begin(struct keeper *keeper)
+{
+	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
+		return vgpu_error_origin(-errno);
+	return endpoints_init(&keeper->endpoints, *keeper->configp);
+}
+
+/* state: file of a keeper before, or -1. */
+static int keeper_init(struct keeper *keeper, int state)
 {
 	const struct config *config = *keeper->configp;
 	int r;
 
-	raise_fd_limit();
-	raise_priority();
+	process_raise_limits();
+	process_raise_priority();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return vgpu_error_origin(-errno);
 	if (access(config->worker, X_OK) < 0) {
@@ -893,34 +931,18 @@ static int keeper_init(struct keeper *keeper)
 			config->worker, strerror(-r));
 		return r;
 	}
-	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
-		return vgpu_error_origin(-errno);
 	prepare_sandbox(keeper);
-	r = catch_signals(keeper);
+	r = process_catch_signals(&keeper->signals);
 	if (!r)
 		r = closer_start();
 	if (!r)
-		r = open_ctl(keeper);
+		r = state < 0 ? begin(keeper) : take_over(keeper, state);
 	if (!r)
-		r = endpoints_init(&keeper->endpoints, config);
+		r = open_ctl(keeper);
 	held_sensors_init(&keeper->sensors);
 	if (!r)
 		r = start_broker(keeper);
 	return r;
-}
-
-/* What a worker started before it was killed, such as a sanitizer's tracer, ends with it
- * but is reaped here. */
-static void reap_orphans(void)
-{
-	for (int ms = 0; ms < KEEPER_ORPHANS_MS; ms++) {
-		const pid_t pid = waitpid(-1, NULL, WNOHANG);
-
-		if (pid < 0)
-			return;
-		if (!pid)
-			usleep(1000);
-	}
 }
 
 static void keeper_deinit(struct keeper *keeper)
@@ -935,7 +957,7 @@ static void keeper_deinit(struct keeper *keeper)
 	while ((worker = TAILQ_FIRST(&keeper->workers)))
 		forget_worker(keeper, worker);
 	held_sensors_deinit(&keeper->sensors);
-	reap_orphans();
+	process_reap_orphans();
 	held_ctl_close(&keeper->ctl);
 	endpoints_deinit(&keeper->endpoints);
 	free(keeper->polls);
@@ -943,9 +965,10 @@ static void keeper_deinit(struct keeper *keeper)
 	vgpu_close(keeper->signals);
 	vgpu_close(keeper->sources);
 	vgpu_close(keeper->network);
+	vgpu_close(keeper->previous);
 }
 
-int keeper_run(struct config **configp, int sources, const char *path)
+int keeper_run(struct config **configp, int sources, const char *path, int state)
 {
 	struct keeper keeper = {
 		.configp = configp,
@@ -954,6 +977,7 @@ int keeper_run(struct config **configp, int sources, const char *path)
 		.signals = -1,
 		.link = -1,
 		.network = -1,
+		.previous = -1,
 		.sensors = HELD_SENSORS_NULL,
 		.ctl = HELD_CTL_NULL,
 		.endpoints.vms = TAILQ_HEAD_INITIALIZER(keeper.endpoints.vms),
@@ -963,7 +987,7 @@ int keeper_run(struct config **configp, int sources, const char *path)
 	};
 	int r;
 
-	r = keeper_init(&keeper);
+	r = keeper_init(&keeper, state);
 	if (!r)
 		r = run(&keeper);
 	if (r < 0)

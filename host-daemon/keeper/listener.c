@@ -146,18 +146,38 @@ static int open_socket(const char *path, int type, mode_t mode, gid_t group, int
 	return 0;
 }
 
+static int set_paths(struct listener *listener, const char *path)
+{
+	*listener = (struct listener)LISTENER_NULL;
+	listener->path = strdup(path);
+	if (listener->path && asprintf(&listener->lock_path, "%s.lock", path) >= 0)
+		return 0;
+	free(listener->path);
+	*listener = (struct listener)LISTENER_NULL;
+	return vgpu_error_origin(-ENOMEM);
+}
+
+int listener_adopt(struct listener *listener, const char *path, int fd, int lock)
+{
+	const int r = set_paths(listener, path);
+
+	if (r)
+		return r;
+	listener->fd = fd;
+	listener->lock = lock;
+	return 0;
+}
+
 int listener_init(
 	struct listener *listener, const char *path, int type, mode_t mode, gid_t group)
 {
-	struct listener l = LISTENER_NULL;
+	struct listener l;
 	int r;
 
-	*listener = l;
-	l.path = strdup(path);
-	if (!l.path || asprintf(&l.lock_path, "%s.lock", path) < 0) {
-		free(l.path);
-		return vgpu_error_origin(-ENOMEM);
-	}
+	*listener = (struct listener)LISTENER_NULL;
+	r = set_paths(&l, path);
+	if (r)
+		return vgpu_error_trace(r);
 	r = make_folder(path);
 	if (!r)
 		r = take_lock(l.lock_path, &l.lock);

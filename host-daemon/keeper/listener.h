@@ -36,6 +36,10 @@ enum {
 int listener_init(
 	struct listener *listener, const char *path, int type, mode_t mode, gid_t group);
 
+/* Takes ownership of both descriptors of a listener, which is open already, on success.
+ * Return: 0 or -errno. */
+int listener_adopt(struct listener *listener, const char *path, int fd, int lock);
+
 /* Changes mode and group of the socket. Return: 0 or -errno. */
 int listener_permit(const struct listener *listener, mode_t mode, gid_t group);
 

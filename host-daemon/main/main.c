@@ -15,6 +15,7 @@
 
 #include "broker/broker.h"
 #include "keeper/child.h"
+#include "keeper/handover.h"
 #include "keeper/keeper.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
@@ -100,7 +101,7 @@ static const char help[] =
 	"                         launch starts, 0: none\n"
 	"\n"
 	"SIGTERM and SIGINT end running sessions and then vgpud. SIGHUP reloads the\n"
-	"configuration, SIGUSR2 replaces the broker by the program on the disk; running\n"
+	"configuration, SIGUSR2 replaces vgpud by the program on the disk; running\n"
 	"sessions continue.\n"
 	"\n"
 	"Exit status: 0 ended by a signal, or --check found no mistake; 1 vgpud cannot\n"
@@ -189,13 +190,56 @@ static int run_keeper(const char *path, bool check)
 	vgpu_log_init("vgpud", config->log_level);
 	r = config_load_log(config);
 	if (!r) {
-		r = keeper_run(&config, sources, path);
+		r = keeper_run(&config, sources, path, -1);
 		sources = -1;
 	}
 	if (r && config->log_file && has_room(console))
 		dprintf(console, "vgpud has ended with status %d: %s says why\n", r,
 			config->log_file);
 	return r;
+}
+
+/* The same in a process that was a keeper already, whose log is open and whose
+ * descriptors are the ones of the state. */
+static int run_successor(const char *path, int state)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_closep) int file = state;
+	int sources, r;
+
+	if (close_range(CHILD_FIRST_FD, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+		vgpu_log_warning("workers inherit descriptors: %m");
+	/* It may have been executed by its number. */
+	prctl(PR_SET_NAME, "vgpud");
+	vgpu_log_never_wait();
+	journal_use();
+	take_log_variable();
+	forbid_reading();
+	notify_init();
+	sources = handover_find_sources(state);
+	if (sources < 0)
+		return EXIT_FAILURE;
+	r = config_load_kept(sources, &config);
+	if (r)
+		return r;
+	vgpu_log_init("vgpud", config->log_level);
+	return keeper_run(&config, sources, path, state);
+}
+
+/* Whether this program can be the successor of the keeper that executes it for a trial:
+ * descriptors 3 and 4 are state and configuration. */
+static int run_trial(void)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	int r;
+
+	vgpu_log_never_wait();
+	journal_use();
+	take_log_variable();
+	if (!handover_is_possible(CHILD_FIRST_FD))
+		return EXIT_FAILURE;
+	r = config_load_kept(CHILD_FIRST_FD + 1, &config);
+	return r ? r : HANDOVER_EXIT_CAN;
 }
 
 /*
@@ -220,6 +264,10 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "--broker"))
 		return run_broker(argv[2], argv[3]);
+	if (argc == 4 && !strcmp(argv[1], HANDOVER_SUCCESSOR))
+		return run_successor(argv[3], (int)strtol(argv[2], NULL, 10));
+	if (argc == 2 && !strcmp(argv[1], HANDOVER_TRIAL))
+		return run_trial();
 	while ((option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'c':

@@ -67,6 +67,26 @@ void notify_init(void)
 	unsetenv("NOTIFY_SOCKET");
 }
 
+void notify_restore(void)
+{
+	char path[sizeof(listener.sun_path) + 1], number[24];
+	const size_t size = listener_size - offsetof(struct sockaddr_un, sun_path);
+
+	if (!listener_size)
+		return;
+	memcpy(path, listener.sun_path, size);
+	path[size] = '\0';
+	if (!*path)
+		*path = '@';
+	setenv("NOTIFY_SOCKET", path, 1);
+	if (!interval_ms)
+		return;
+	snprintf(number, sizeof(number), "%llu", 2000ull * interval_ms);
+	setenv("WATCHDOG_USEC", number, 1);
+	snprintf(number, sizeof(number), "%d", (int)getpid());
+	setenv("WATCHDOG_PID", number, 1);
+}
+
 static void send_text(const char *text)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;

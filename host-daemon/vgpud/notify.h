@@ -12,6 +12,9 @@
  * notifications. */
 void notify_init(void);
 
+/* Sets the variables again, for another program that this process executes. */
+void notify_restore(void);
+
 /* vgpud serves, or serves again after notify_reloading(). */
 void notify_ready(void);
 void notify_reloading(void);

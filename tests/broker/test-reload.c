@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another configuration or another broker, while guests are served
+ * Another configuration, while guests are served
  */
 
 #include <fcntl.h>
@@ -305,82 +305,6 @@ TEST(mode_and_log_file_follow_the_configuration)
 /*
  * Upgrade
  */
-
-static void copy(const char *from, const char *to)
-{
-	char command[512];
-
-	snprintf(command, sizeof(command), "cp %s %s.new && mv %s.new %s", from, to, to,
-		to);
-	check_eq(system(command), 0);
-}
-
-/* A separate copy of vgpud on the disk, which can be replaced. */
-static const char *start_copy(void)
-{
-	static char program[160];
-
-	snprintf(program, sizeof(program), "%s/vgpud", test_tmpdir());
-	copy(VGPUD, program);
-	setenv("VGPU_TEST_VGPUD", program, 1);
-	start_default();
-	return program;
-}
-
-/* Whether a process of vgpud runs just this file. */
-static bool is_run(const char *program)
-{
-	char command[512];
-
-	snprintf(command, sizeof(command),
-		"for child in $(cat /proc/%d/task/%d/children); do"
-		" [ /proc/$child/exe -ef %s ] && grep -q broker /proc/$child/comm &&"
-		" exit 0; done; exit 1",
-		(int)pair.pid, (int)pair.pid, program);
-	return system(command) == 0;
-}
-
-TEST(the_broker_is_replaced_by_the_one_on_the_disk)
-{
-	const char *program = start_copy();
-	struct guest other;
-
-	for (int i = 0; i < 7; i++) {
-		/* Another file of the same name, as a package manager leaves it. */
-		copy(VGPUD, program);
-		check(!is_run(program));
-		check_eq(kill(pair.pid, SIGUSR2), 0);
-		guest_wait_for(is_run(program));
-		check_session();
-	}
-	guest_connect(&other, pair.socket);
-	guest_open(&other, 0, "app");
-	guest_close(&other, 0);
-	guest_disconnect(&other);
-	check_eq(pair_count_log(&pair, "gives up"), 0);
-	guest_close(&guest, 0);
-	guest_disconnect(&guest);
-	pair_stop(&pair);
-}
-
-TEST(a_program_that_is_no_broker_is_not_kept)
-{
-	const char *program = start_copy();
-	struct guest other;
-
-	copy("/bin/false", program);
-	check_eq(kill(pair.pid, SIGUSR2), 0);
-	pair_wait_log(&pair, "the previous one is used again", 1);
-	guest_connect(&other, pair.socket);
-	guest_open(&other, 0, "app");
-	guest_close(&other, 0);
-	guest_disconnect(&other);
-	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
-	check_eq(kill(worker, 0), 0);
-	guest_close(&guest, 0);
-	guest_disconnect(&guest);
-	pair_stop(&pair);
-}
 
 TEST(a_broker_of_another_version_is_reported)
 {

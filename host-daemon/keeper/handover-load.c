@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handover: what a keeper has left, read by its successor
+ *
+ * Both are the same process, so the message is believed, but for mistakes of a program of
+ * another release: numbers and sizes are checked, and descriptors have to be open.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "keeper/handover.h"
+#include "vgpu-keeper.pb-c.h"
+#include "vgpu/cleanup.h"
+#include "vgpu/error.h"
+#include "vgpu/log.h"
+#include "vgpud/config-load.h"
+#include "vgpud/link.h"
+
+/* 1024 VMs with everything that each may have stay below. */
+#define STATE_SIZE_MAX (256u << 20)
+
+static void free_state(VgpuKeeper__State *state)
+{
+	vgpu_keeper__state__free_unpacked(state, NULL);
+}
+VGPU_DEFINE_CLEANUP(VgpuKeeper__State *, free_state);
+
+static int read_state(int file, VgpuKeeper__State **statep)
+{
+	_vgpu_cleanup_(vgpu_freep) uint8_t *bytes = NULL;
+	struct stat st;
+
+	if (fstat(file, &st) < 0)
+		return vgpu_error_origin(-errno);
+	if (!S_ISREG(st.st_mode) || st.st_size > STATE_SIZE_MAX)
+		return vgpu_error_origin(-EINVAL);
+	bytes = malloc(st.st_size + 1);
+	if (!bytes)
+		return vgpu_error_origin(-ENOMEM);
+	if (pread(file, bytes, st.st_size, 0) != st.st_size)
+		return vgpu_error_origin(-EIO);
+	*statep = vgpu_keeper__state__unpack(NULL, st.st_size, bytes);
+	return *statep ? 0 : vgpu_error_origin(-EINVAL);
+}
+
+/* Return: the descriptor, or -EBADF. */
+static int take(int fd)
+{
+	return fd >= 0 && fcntl(fd, F_GETFD) >= 0 ? fd : vgpu_error_origin(-EBADF);
+}
+
+static bool is_open_or_none(int fd)
+{
+	return fd == -1 || take(fd) >= 0;
+}
+
+static bool are_open(const int32_t *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (take(fds[i]) < 0)
+			return false;
+	return true;
+}
+
+static int load_listener(struct listener *listener, const VgpuKeeper__Listener *in)
+{
+	*listener = (struct listener)LISTENER_NULL;
+	if (!in)
+		return 0;
+	if (take(in->socket) < 0 || take(in->lock) < 0)
+		return vgpu_error_origin(-EBADF);
+	return listener_adopt(listener, in->path, in->socket, in->lock);
+}
+
+static int load_image(struct image_store *store, const VgpuKeeper__Image *in)
+{
+	if (in->digest.len != CONTROL_DIGEST_SIZE || store->n >= IMAGE_STORE_N_MAX)
+		return vgpu_error_origin(-EINVAL);
+	if (take(in->memory) < 0)
+		return vgpu_error_origin(-EBADF);
+	return image_store_add(store, in->digest.data, in->size, in->memory);
+}
+
+static int load_share(struct share_table *table, const VgpuKeeper__Share *in)
+{
+	struct share template = { .size = in->size, .fd = in->memory }, *share = NULL;
+	int r;
+
+	if (in->token.len != CONTROL_TOKEN_SIZE || !in->n_holders)
+		return vgpu_error_origin(-EINVAL);
+	if (take(in->memory) < 0)
+		return vgpu_error_origin(-EBADF);
+	memcpy(template.token, in->token.data, sizeof(template.token));
+	r = share_table_add(
+		table, &template, in->holders[0]->worker, in->holders[0]->cookie);
+	if (!r)
+		share = TAILQ_LAST(&table->shares, shares);
+	for (size_t i = 1; !r && i < in->n_holders; i++)
+		r = share_table_hold(
+			table, share, in->holders[i]->worker, in->holders[i]->cookie);
+	return r;
+}
+
+static const struct config_vm *find_section(const struct config *config, const char *name)
+{
+	const struct config_vm *vm;
+
+	TAILQ_FOREACH(vm, &config->vms, entry)
+		if (!strcmp(vm->name, name))
+			return vm;
+	return NULL;
+}
+
+static int load_section(struct endpoint *endpoint, const VgpuKeeper__Section *in,
+	const struct config *config)
+{
+	int r;
+
+	image_store_init(&endpoint->images);
+	share_table_init(&endpoint->shares);
+	endpoint->config = find_section(config, in->name);
+	if (!endpoint->config)
+		return vgpu_error_origin(-EINVAL);
+	endpoint->quota = take(in->quota);
+	r = endpoint->quota < 0 ? endpoint->quota
+				: load_listener(&endpoint->listener, in->listener);
+	for (size_t i = 0; !r && i < in->n_images; i++)
+		r = load_image(&endpoint->images, in->images[i]);
+	for (size_t i = 0; !r && i < in->n_shares; i++)
+		r = load_share(&endpoint->shares, in->shares[i]);
+	return r;
+}
+
+static bool is_vm(const VgpuKeeper__Vm *in)
+{
+	return in->n_doorbells <= VGPU_IVSHMEM_VECTORS &&
+	       in->n_interrupts <= VGPU_IVSHMEM_VECTORS && in->n_channels_max &&
+	       in->n_channels_max <= VGPU_CHANNELS_MAX &&
+	       is_open_or_none(in->connection) && take(in->memory) >= 0 &&
+	       (in->leaving ? in->ledger == -1 : take(in->ledger) >= 0) &&
+	       are_open(in->doorbells, in->n_doorbells) &&
+	       are_open(in->interrupts, in->n_interrupts);
+}
+
+static int load_vm(struct endpoints *endpoints, const VgpuKeeper__Vm *in,
+	const struct config *config)
+{
+	const struct config_vm *section = find_section(config, in->section);
+	struct held_vm *vm;
+
+	if ((!section && !in->leaving) || !is_vm(in))
+		return vgpu_error_origin(-EINVAL);
+	vm = calloc(1, sizeof(*vm));
+	if (!vm)
+		return vgpu_error_origin(-ENOMEM);
+	*vm = (struct held_vm){
+		.id = in->id,
+		.config = section,
+		.pid = in->pid,
+		.gone = in->gone,
+		.connection = in->connection,
+		.shm = in->memory,
+		.ledger = in->ledger,
+		.n_channels_max = in->n_channels_max,
+		.n_doorbells = in->n_doorbells,
+		.n_interrupts = in->n_interrupts,
+		.dev = in->device,
+		.ino = in->inode,
+		.size = in->size,
+	};
+	for (size_t i = 0; i < in->n_doorbells; i++)
+		vm->doorbells[i] = in->doorbells[i];
+	for (size_t i = 0; i < in->n_interrupts; i++)
+		vm->interrupts[i] = in->interrupts[i];
+	endpoints_adopt(endpoints, vm, in->leaving);
+	return 0;
+}
+
+static int load_worker(struct held_workers *workers, const VgpuKeeper__Worker *in)
+{
+	struct held_worker *worker;
+
+	if (!in->pid || take(in->control) < 0 || take(in->stats) < 0 || take(in->log) < 0)
+		return vgpu_error_origin(-EINVAL);
+	worker = calloc(1, sizeof(*worker));
+	if (!worker)
+		return vgpu_error_origin(-ENOMEM);
+	*worker = (struct held_worker){
+		.id = in->id,
+		.pid = in->pid,
+		.control = in->control,
+		.stats = in->stats,
+		.log = in->log,
+		.uid = in->uid,
+		.exited = in->exited,
+		.status = in->status,
+	};
+	TAILQ_INSERT_TAIL(workers, worker, entry);
+	return 0;
+}
+
+/* The sections first, as endpoints of the same configuration, and then reloads that. */
+static int load_endpoints(struct endpoints *endpoints, const VgpuKeeper__State *state,
+	const struct config *config)
+{
+	int r;
+
+	r = endpoints_prepare(endpoints);
+	if (r)
+		return r;
+	endpoints->last_id = state->last_vm;
+	endpoints->last_peer = state->last_peer;
+	endpoints->endpoints = calloc(state->n_sections, sizeof(*endpoints->endpoints));
+	if (!endpoints->endpoints)
+		return vgpu_error_origin(-ENOMEM);
+	for (size_t i = 0; !r && i < state->n_sections; i++) {
+		endpoints->n_endpoints++;
+		r = load_section(&endpoints->endpoints[i], state->sections[i], config);
+	}
+	for (size_t i = 0; !r && i < state->n_vms; i++)
+		r = load_vm(endpoints, state->vms[i], config);
+	return r ? r : endpoints_reload(endpoints, config);
+}
+
+static int load_ctl(struct held_ctl *ctl, const VgpuKeeper__State *state)
+{
+	if (!is_open_or_none(state->client))
+		return vgpu_error_origin(-EBADF);
+	ctl->client = state->client;
+	ctl->request = state->request;
+	return load_listener(&ctl->listener, state->ctl);
+}
+
+int handover_load(struct handover *handover, int file, const struct config *config)
+{
+	_vgpu_cleanup_(free_statep) VgpuKeeper__State *state = NULL;
+	int r;
+
+	r = read_state(file, &state);
+	if (r)
+		return r;
+	if (strcmp(state->version, LINK_VERSION) || !is_open_or_none(state->previous))
+		return vgpu_error_origin(-EINVAL);
+	handover->program = strdup(state->program);
+	if (!handover->program)
+		return vgpu_error_origin(-ENOMEM);
+	handover->sources = state->sources;
+	handover->previous = state->previous;
+	handover->last_worker = state->last_worker;
+	handover->last_uid = state->last_uid;
+	r = load_ctl(handover->ctl, state);
+	for (size_t i = 0; !r && i < state->n_workers; i++)
+		r = load_worker(handover->workers, state->workers[i]);
+	return r ? r : load_endpoints(handover->endpoints, state, config);
+}
+
+int handover_find_sources(int file)
+{
+	_vgpu_cleanup_(free_statep) VgpuKeeper__State *state = NULL;
+	const int r = read_state(file, &state);
+
+	return r ? r : take(state->sources);
+}
+
+bool handover_is_possible(int file)
+{
+	_vgpu_cleanup_(free_statep) VgpuKeeper__State *state = NULL;
+
+	if (read_state(file, &state)) {
+		vgpu_log_error("what the running vgpud hands over cannot be read");
+		return false;
+	}
+	if (!strcmp(state->version, LINK_VERSION))
+		return true;
+	vgpu_log_error("this program needs sessions of version %s, those of the running "
+		       "vgpud have version %s: vgpud has to be restarted",
+		LINK_VERSION, state->version);
+	return false;
+}

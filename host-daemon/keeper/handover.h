@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Handover: what a keeper leaves to its successor, another program that it executes
+ *
+ * The process stays the same: its children remain its children, and its descriptors open.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "keeper/endpoints.h"
+#include "keeper/held-ctl.h"
+#include "keeper/held-worker.h"
+#include "vgpud/config.h"
+
+/* argv[1] of a successor, before the number of the state and the path of the
+ * configuration; and of a trial, with the state as descriptor 3 and the sources as 4. */
+#define HANDOVER_SUCCESSOR "--successor"
+#define HANDOVER_TRIAL "--successor-trial"
+/* Exit status of a trial: the program can be the successor. */
+#define HANDOVER_EXIT_CAN 113
+
+/* The parts of a keeper. */
+struct handover {
+	char *program; /* path on the disk */
+	int sources;   /* of the configuration, a memory file */
+	int previous;  /* the program to return to, or -1 */
+	uint64_t last_worker;
+	unsigned int last_uid;
+	struct endpoints *endpoints;
+	struct held_ctl *ctl;
+	struct held_workers *workers;
+};
+
+/* The parts in a memory file, and the descriptors that they mention. */
+struct handover_state {
+	int file;
+	int *fds;
+	size_t n_fds;
+};
+
+#define HANDOVER_STATE_NULL                                                              \
+	{                                                                                \
+		.file = -1                                                               \
+	}
+
+/* Return: 0 or -errno; deinitialise in any case. Closes none of the descriptors but the
+ * memory file. */
+int handover_save(struct handover_state *state, const struct handover *handover);
+void handover_state_deinit(struct handover_state *state);
+
+/*
+ * Executes a program, which keeps the descriptors.
+ *
+ * @program:	a path, or NULL: the descriptor handover->previous
+ * @config:	path of the configuration
+ *
+ * Return: -errno; on success it does not return.
+ */
+int handover_execute(const struct handover_state *state, const char *program,
+	int previous, const char *config);
+
+/*
+ * Reads what a keeper has left. The parts of the result that are pointers have to be
+ * there and empty; the sources and the previous program are the caller's.
+ *
+ * @config:	made of the sources
+ *
+ * Return: 0 or -errno. On failure some descriptors stay open.
+ */
+int handover_load(struct handover *handover, int file, const struct config *config);
+
+/* Reads only the descriptor of the sources. Return: it, or -errno. */
+int handover_find_sources(int file);
+
+/* Whether this program can be the successor: the reason why not is logged. */
+bool handover_is_possible(int file);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Process: signals, limits and priority of the keeper's process
+ */
+
+/* Ignores the signals without a meaning, and blocks the others, which arrive at the
+ * descriptor. Return: 0 or -errno. */
+int process_catch_signals(int *fdp);
+
+void process_raise_limits(void);
+void process_raise_priority(void);
+
+/* Makes a network namespace in which there is no network. Return: 0 or -errno. */
+int process_make_network(int *networkp);
+
+/* Waits a while for processes that workers have left. */
+void process_reap_orphans(void);
