@@ -24,6 +24,8 @@ packages_guest=(qemu-system-x86 busybox-static cpio lz4)
 packages_driver=(linux-headers-cloud-amd64 make)
 # for qemu/make-image; uidmap for users who are not root
 packages_image=(mmdebstrap uidmap e2fsprogs)
+# for tests/packages/run, with packages_image
+packages_packages=(git lintian rpm)
 # for tests/vm/debug-kernel
 packages_debug_kernel=(bc bison flex gcc libelf-dev libssl-dev lz4 make xz-utils)
 
