@@ -61,8 +61,9 @@ test_channel_outlasts_suspend_to_memory() {
 	outlasted awake
 }
 
-# QEMU's clock does not wake a machine that is only idle; its port for input does. On a busy
-# machine, input that came before the guest slept was seen to leave it asleep for ever.
+# QEMU's clock does not wake a machine that is only idle; its port for input does. On a
+# busy machine, input that came before the guest slept was seen to leave it asleep for
+# ever.
 test_channel_outlasts_suspend_to_idle() {
 	local input=input tries=0
 	mkfifo input
