@@ -536,6 +536,7 @@ static void let_go(struct endpoints *endpoints, struct held_vm *vm)
 void endpoints_adopt(struct endpoints *endpoints, struct held_vm *vm, bool leaving)
 {
 	if (leaving) {
+		vm->wipe.section = vm->config ? vm->config->index : 0;
 		let_go(endpoints, vm);
 		return;
 	}

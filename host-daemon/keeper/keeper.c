@@ -219,9 +219,8 @@ static int save_state(struct keeper *keeper, int previous, struct handover_state
 static int execute_successor(struct keeper *keeper, const char *program, int previous)
 {
 	struct handover_state state;
-	int r;
+	int r = save_state(keeper, previous, &state);
 
-	r = save_state(keeper, previous, &state);
 	if (!r) {
 		/* What these undo is done again by the successor. */
 		held_sensors_reload(&keeper->sensors);
@@ -236,17 +235,16 @@ static int execute_successor(struct keeper *keeper, const char *program, int pre
 	return vgpu_error_trace(r);
 }
 
-/* Returns to the previous program, if there is one. */
-static bool end_trial(struct keeper *keeper)
+/* Executes the previous program, if there is one. */
+static void end_trial(struct keeper *keeper)
 {
 	if (keeper->previous < 0)
-		return false;
+		return;
 	vgpu_log_error("the broker of %s does not run: the previous one is used again",
 		keeper->program);
 	execute_successor(keeper, NULL, -1);
 	vgpu_log_error("the previous program cannot be executed");
 	keeper->previous = vgpu_close(keeper->previous);
-	return false;
 }
 
 /* The broker has ended. If this returns, the program could not be executed. */
@@ -371,8 +369,9 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 		bool is_too_often = note_restart(keeper);
 
 		log_broker_exit(status);
-		if ((!keeper->broker_ready || is_too_often) && !end_trial(keeper) &&
-			is_too_often) {
+		if (!keeper->broker_ready || is_too_often)
+			end_trial(keeper);
+		if (is_too_often) {
 			vgpu_log_error("the broker cannot be kept running: vgpud gives "
 				       "up");
 			give_up(keeper);
@@ -469,9 +468,8 @@ static void handle_trial(struct keeper *keeper, bool can)
 static void reap(struct keeper *keeper)
 {
 	struct held_worker *worker;
-	int status;
-	pid_t pid;
 	bool can;
+	int status, pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == keeper->broker) {
@@ -880,7 +878,7 @@ static int open_ctl(struct keeper *keeper)
 	return r;
 }
 
-/* Takes over what the keeper before has left in that file. */
+/* Takes over what that file says, and reaps workers that have ended since. */
 static int take_over(struct keeper *keeper, int file)
 {
 	_vgpu_cleanup_(vgpu_freep) char *program = NULL;
@@ -890,9 +888,8 @@ static int take_over(struct keeper *keeper, int file)
 		.ctl = &keeper->ctl,
 		.workers = &keeper->workers,
 	};
-	int r;
+	int r = handover_load(&handover, file, *keeper->configp);
 
-	r = handover_load(&handover, file, *keeper->configp);
 	program = handover.program;
 	keeper->previous = handover.previous;
 	keeper->last_worker = handover.last_worker;
@@ -903,34 +900,34 @@ static int take_over(struct keeper *keeper, int file)
 		return r;
 	strcpy(keeper->program, program);
 	keeper->ready = true;
-	/* Those of which the keeper before was not told any more. */
 	reap(keeper);
 	return 0;
 }
 
 static int begin(struct keeper *keeper)
 {
-	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
-		return vgpu_error_origin(-errno);
-	return endpoints_init(&keeper->endpoints, *keeper->configp);
-}
-
-/* state: file of a keeper before, or -1. */
-static int keeper_init(struct keeper *keeper, int state)
-{
 	const struct config *config = *keeper->configp;
 	int r;
 
-	process_raise_limits();
-	process_raise_priority();
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
-		return vgpu_error_origin(-errno);
 	if (access(config->worker, X_OK) < 0) {
 		r = -errno;
 		vgpu_log_error("the worker program %s cannot be executed: %s",
 			config->worker, strerror(-r));
 		return r;
 	}
+	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
+		return vgpu_error_origin(-errno);
+	return endpoints_init(&keeper->endpoints, config);
+}
+
+static int keeper_init(struct keeper *keeper, int state)
+{
+	int r;
+
+	process_raise_limits();
+	process_raise_priority();
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return vgpu_error_origin(-errno);
 	prepare_sandbox(keeper);
 	r = process_catch_signals(&keeper->signals);
 	if (!r)
@@ -940,7 +937,9 @@ static int keeper_init(struct keeper *keeper, int state)
 	if (!r)
 		r = open_ctl(keeper);
 	held_sensors_init(&keeper->sensors);
-	if (!r)
+	if (!r && state >= 0)
+		start_next_broker(keeper);
+	else if (!r)
 		r = start_broker(keeper);
 	return r;
 }
@@ -988,6 +987,7 @@ int keeper_run(struct config **configp, int sources, const char *path, int state
 	int r;
 
 	r = keeper_init(&keeper, state);
+	vgpu_close(state);
 	if (!r)
 		r = run(&keeper);
 	if (r < 0)

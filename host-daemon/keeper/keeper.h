@@ -14,8 +14,8 @@
  * @sources:	of the configuration, a memory file, which becomes the keeper's; the
  *		broker parses it again
  * @path:	of the main file
- * @state:	file that the keeper left which this process was before, or -1; then the
- *		sources are the same as there
+ * @state:	file that the keeper left which this process was before, or -1; it becomes
+ *		this keeper's, and the sources are the same as there
  *
  * Return: vgpud's exit status.
  */

@@ -204,7 +204,6 @@ static int run_keeper(const char *path, bool check)
 static int run_successor(const char *path, int state)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
-	_vgpu_cleanup_(vgpu_closep) int file = state;
 	int sources, r;
 
 	if (close_range(CHILD_FIRST_FD, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
@@ -236,6 +235,7 @@ static int run_trial(void)
 	vgpu_log_never_wait();
 	journal_use();
 	take_log_variable();
+	forbid_reading();
 	if (!handover_is_possible(CHILD_FIRST_FD))
 		return EXIT_FAILURE;
 	r = config_load_kept(CHILD_FIRST_FD + 1, &config);
