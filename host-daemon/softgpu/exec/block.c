@@ -60,10 +60,11 @@ struct softgpu_scratch {
 static int have_rooms(struct softgpu_scratch *scratch, uint32_t n)
 {
 	for (; scratch->n_rooms < n; scratch->n_rooms++) {
-		struct room *room = calloc(1, sizeof(*room));
+		struct room *room = aligned_alloc(_Alignof(struct room), sizeof(*room));
 
 		if (!room)
 			return SOFTGPU_ERROR_OUT_OF_MEMORY;
+		memset(room, 0, sizeof(*room));
 		scratch->rooms[scratch->n_rooms] = room;
 	}
 	return SOFTGPU_SUCCESS;
