@@ -6,7 +6,7 @@
  */
 
 struct text {
-	char text[8192];
+	char text[32768];
 };
 
 __attribute__((__format__(__printf__, 2, 3))) void text_add(

@@ -20,10 +20,6 @@
 
 #include "exec/ops.h"
 
-/* The greatest numbers of elements: of A without zeros, of B, and of C. */
-#define MATRIX_A_MAX 1024
-#define MATRIX_B_MAX 1024
-#define MATRIX_C_MAX 256
 #define MATRIX_K_MAX 128 /* but of bits */
 
 /* Returns: elements in a register. */

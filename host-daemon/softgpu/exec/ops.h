@@ -779,6 +779,13 @@ enum matrix_field {
 	MATRIX_COL_A = 37,    /* of MMA_QUADS: the order of the fragment */
 	MATRIX_COL_B = 38,
 	MATRIX_ROUND = 40, /* 8 bits: enum ptx_round */
+	/* Of MMA_REAL: A or B is that of the one before, as block.matrix_a and _b. */
+	MATRIX_KEEPS_A = 48,
+	MATRIX_KEEPS_B = 49,
+	/* Of all but MMA_F64 and MMA_QUADS, see lower/matrix.c */
+	MATRIX_PUTS = 50,  /* 3 bits: MATRIX_PUT behind it, and again after MATRIX_TAKE */
+	MATRIX_TAKES = 53, /* 2 bits: MATRIX_TAKE */
+	MATRIX_APART = 55, /* each register of D is none of C, or that in its place */
 };
 
 /* imm of MATRIX_LOAD and MATRIX_STORE: MATRIX_M, _N and _K as above, 32 bits higher, and

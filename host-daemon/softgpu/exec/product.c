@@ -2,9 +2,9 @@
 /*
  * Handlers: products of matrices
  *
- * The operations before put the fragments of A, B and C and the metadata into
- * block.matrix, one after the other; the fragment of D replaces them from row 0 on, and
- * the operations after take it from there.
+ * The fragments of A, B and C and the metadata are in registers that the operations
+ * behind a product name, see operands.h. Those of MMA_F64 and MMA_QUADS are in
+ * block.matrix already, one after the other, and the operations after take D from there.
  *
  * Floats are multiplied and added as doubles, which hold each product exactly: those of
  * all formats have at most 22 bits. The sum begins with C and takes the products by
@@ -16,7 +16,7 @@
  * rows.
  */
 
-#include "exec/fragment.h"
+#include "exec/operands.h"
 #include "exec/half.h"
 #include "exec/warp.h"
 
@@ -423,46 +423,77 @@ static void sum_sparse_integers(const struct product *p, const s32 *a, const s32
 	memcpy(&d[row * p->n], &sums, sizeof(sums));
 }
 
-/*
- * The kinds by vectors, where the instruction set has them and A has no zeros. Return:
- * whether it was done.
- */
+/* The kinds by vectors. D is gathered and scattered where it is among C's registers. */
 #ifdef __FMA__
 #define MULTIPLY_BY_VECTORS(_name, _multiply)                                            \
-	SCALAR bool _name(const struct warp *w, uint64_t imm)                            \
+	__attribute__((noinline)) static void _name(                                     \
+		struct warp *w, const struct operands *o, uint64_t imm)                  \
 	{                                                                                \
+		uint32_t to[OPERANDS_TO_MAX][LANES] __attribute__((aligned(64)));        \
+		uint32_t *rows[OPERANDS_TO_MAX];                                         \
 		struct vector_product p;                                                 \
                                                                                          \
-		if (imm >> MATRIX_SPARSE & 1)                                            \
-			return false;                                                    \
-		vector_product_init(&p, w, imm);                                         \
+		vector_product_init(&p, w, o, imm);                                      \
+		if (imm >> MATRIX_APART & 1) {                                           \
+			_multiply(&p);                                                   \
+			return;                                                          \
+		}                                                                        \
+		for (int i = 0; i < OPERANDS_TO_MAX; i++)                                \
+			rows[i] = to[i];                                                 \
+		p.d = rows;                                                              \
 		_multiply(&p);                                                           \
-		return true;                                                             \
+		for (uint32_t i = 0; i < OPERANDS_TO_MAX && i < 4 * o->n_takes; i++)     \
+			memcpy(o->to[i], to[i], SLOT_BYTES);                             \
 	}
-#else
-#define MULTIPLY_BY_VECTORS(_name, _multiply)                                            \
-	SCALAR bool _name(const struct warp *w, uint64_t imm)                            \
-	{                                                                                \
-		(void)w, (void)imm;                                                      \
-		return false;                                                            \
-	}
-#endif
 
 MULTIPLY_BY_VECTORS(multiply_reals_by_vectors, real_multiply)
 MULTIPLY_BY_VECTORS(multiply_integers_by_vectors, integer_multiply)
 MULTIPLY_BY_VECTORS(multiply_bits_by_vectors, bits_multiply)
 
+/* A with zeros is not for vectors. */
+#define BY_VECTORS(_name, _imm) ((_imm) >> MATRIX_SPARSE & 1 ? NULL : (_name))
+#else
+#define BY_VECTORS(_name, _imm) NULL
+#endif
+
+/*
+ * @_vectors: how it is done where the instruction set has vectors and A has no zeros
+ * @_other: where not
+ */
+#define HANDLER_MMA(_name, _vectors, _other)                                             \
+	HANDLER(_name)                                                                   \
+	{                                                                                \
+		void (*by_vectors)(struct warp *, const struct operands *, uint64_t) =   \
+			BY_VECTORS(_vectors, ip->imm);                                   \
+		struct operands o;                                                       \
+		const struct insn *next = operands_find(&o, w, ip);                      \
+                                                                                         \
+		if (!mask)                                                               \
+			return next;                                                     \
+		WHOLE_WARP;                                                              \
+		if (by_vectors) {                                                        \
+			by_vectors(w, &o, ip->imm);                                      \
+		} else {                                                                 \
+			operands_gather(&o, w);                                          \
+			_other(w, ip->imm);                                              \
+			operands_scatter(&o, w);                                         \
+		}                                                                        \
+		return next;                                                             \
+	}
+
 /* Not inlined: the stack that it needs is only for those who call it. */
 __attribute__((noinline)) static void multiply_reals(struct warp *w, uint64_t imm)
 {
-	f64 a[MATRIX_A_MAX], b[MATRIX_B_MAX], c[MATRIX_C_MAX];
+	f64 *a = w->block->matrix_a, *b = w->block->matrix_b, c[MATRIX_C_MAX];
 	uint8_t from[16][MATRIX_K_MAX / 2];
 	struct product p;
 
 	product_init(&p, w, imm);
 	find_order(&p);
-	read_reals_a(&p, a);
-	read_reals_b(&p, b);
+	if (!(imm >> MATRIX_KEEPS_A & 1))
+		read_reals_a(&p, a);
+	if (!(imm >> MATRIX_KEEPS_B & 1))
+		read_reals_b(&p, b);
 	read_reals_c(&p, c);
 	if (p.metadata) {
 		read_metadata(&p, from);
@@ -477,13 +508,7 @@ __attribute__((noinline)) static void multiply_reals(struct warp *w, uint64_t im
 	write_reals_d(&p, w->block->matrix, c);
 }
 
-HANDLER(MMA_REAL)
-{
-	WHOLE_WARP;
-	if (!multiply_reals_by_vectors(w, ip->imm))
-		multiply_reals(w, ip->imm);
-	return ip + 1;
-}
+HANDLER_MMA(MMA_REAL, multiply_reals_by_vectors, multiply_reals)
 
 /* Adds C, which is as long as D; .satfinite limits the sum. */
 static void add_c(const struct product *p, const s32 *sums, const uint32_t (*from)[LANES],
@@ -527,13 +552,7 @@ __attribute__((noinline)) static void multiply_integers(struct warp *w, uint64_t
 	add_c(&p, d, p.rows_c, w->block->matrix);
 }
 
-HANDLER(MMA_INTEGER)
-{
-	WHOLE_WARP;
-	if (!multiply_integers_by_vectors(w, ip->imm))
-		multiply_integers(w, ip->imm);
-	return ip + 1;
-}
+HANDLER_MMA(MMA_INTEGER, multiply_integers_by_vectors, multiply_integers)
 
 __attribute__((noinline)) static void multiply_bits(struct warp *w, uint64_t imm)
 {
@@ -560,13 +579,7 @@ __attribute__((noinline)) static void multiply_bits(struct warp *w, uint64_t imm
 	add_c(&p, sums, p.rows_c, w->block->matrix);
 }
 
-HANDLER(MMA_BITS)
-{
-	WHOLE_WARP;
-	if (!multiply_bits_by_vectors(w, ip->imm))
-		multiply_bits(w, ip->imm);
-	return ip + 1;
-}
+HANDLER_MMA(MMA_BITS, multiply_bits_by_vectors, multiply_bits)
 
 /*
  * m8n8k4 of f16: four products at once. Lanes 4 q to 4 q + 3 and those 16 further have

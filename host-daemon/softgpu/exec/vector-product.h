@@ -12,22 +12,23 @@
 
 #include <immintrin.h>
 
-#include "exec/fragment.h"
+#include "exec/operands.h"
 #include "exec/warp.h"
 
-/* A has no zeros. Sizes are in tiles; rows of registers are as in struct product. */
+/* A has no zeros. Sizes are in tiles. */
 struct vector_product {
 	uint32_t m, n, k;
 	uint32_t a_type, b_type, c_type, d_type; /* enum matrix_type */
-	const uint32_t (*a)[LANES];
-	const uint32_t (*b)[LANES];
-	const uint32_t (*c)[LANES];
-	uint32_t (*d)[LANES]; /* rows that A begins with */
-	bool is_and, satfinite;
+	const uint32_t *const *a;		 /* registers */
+	const uint32_t *const *b;
+	const uint32_t *const *c;
+	uint32_t *const *d; /* may be those of A and B, and those of C in their places */
+	bool is_and, satfinite, keeps_a, keeps_b;
+	f64 *factors_a, *factors_b; /* of the block */
 };
 
 SCALAR void vector_product_init(
-	struct vector_product *p, const struct warp *w, uint64_t imm)
+	struct vector_product *p, struct warp *w, const struct operands *o, uint64_t imm)
 {
 	p->m = imm >> MATRIX_M & 7;
 	p->n = imm >> MATRIX_N & 7;
@@ -37,8 +38,13 @@ SCALAR void vector_product_init(
 	p->d_type = imm >> MATRIX_D & 15;
 	p->is_and = imm >> MATRIX_AND & 1;
 	p->satfinite = imm >> MATRIX_SATFINITE & 1;
+	p->keeps_a = imm >> MATRIX_KEEPS_A & 1;
+	p->keeps_b = imm >> MATRIX_KEEPS_B & 1;
+	p->factors_a = w->block->matrix_a;
+	p->factors_b = w->block->matrix_b;
 	p->k = (imm >> MATRIX_K & 1023) / (4 * matrix_elements(p->a_type));
-	p->a = p->d = w->block->matrix;
+	p->d = o->to;
+	p->a = o->from;
 	p->b = p->a + p->m * p->k;
 	p->c = p->b + p->n * p->k;
 }

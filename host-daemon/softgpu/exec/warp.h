@@ -42,6 +42,11 @@
  */
 #define MATRIX_ROWS 40
 
+/* The greatest numbers of elements: of A without zeros, of B, and of C. */
+#define MATRIX_A_MAX 1024
+#define MATRIX_B_MAX 1024
+#define MATRIX_C_MAX 256
+
 #define LEAVE ((const struct insn *)UINTPTR_MAX)
 
 /* Taken back-edges between two looks around. */
@@ -158,6 +163,9 @@ struct block {
 	struct watch *watch; /* or NULL; see watch.h */
 	uint32_t texture_operands[TEXTURE_ROWS][LANES] __attribute__((aligned(64)));
 	uint32_t matrix[MATRIX_ROWS][LANES] __attribute__((aligned(64)));
+	/* Factors as MMA_REAL has converted them, in an order of its own. */
+	f64 matrix_a[MATRIX_A_MAX] __attribute__((aligned(64)));
+	f64 matrix_b[MATRIX_B_MAX] __attribute__((aligned(64)));
 	struct warp warps[WARPS_MAX];
 };
 

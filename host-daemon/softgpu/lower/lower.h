@@ -11,6 +11,7 @@
  *	wide.c		values of 128 bits
  *	bulk.c		copies and reductions of many bytes, and of tensors
  *	matrix.c	products of matrices, and their fragments
+ *	factors.c	factors that two products have in common are converted once
  *	stack.c		memory that a function takes from the stack
  *	service.c	calls of the device runtime
  *	pointed.c	functions that pointers may lead to
@@ -300,6 +301,14 @@ bool lower_leaves(const struct operation *o);
 
 /* notes.c: accesses whose addresses are known to go on as those before */
 int lower_notes(struct lowering *l);
+
+/*
+ * factors.c: products of matrices that have a factor in common with the one before
+ *
+ * @is_target:	by operation: a label is there
+ * @is_gone:	it will be removed; updated
+ */
+void lower_factors(struct lowering *l, const bool *is_target, bool *is_gone);
 
 /* From operations to code. */
 int lower_code(

@@ -5,6 +5,11 @@
  * An instruction has up to 25 registers as sources and 8 as destinations. Operations
  * before it put the sources into the block, operations after it take the results, see
  * exec/product.c; all of them run as one. The lanes of a warp meet before.
+ *
+ * Most products access the registers themselves. Then those operations are behind the
+ * product, which skips them: they only name the registers. The sources are named twice,
+ * before and after the results, so that no other register of a result takes the place of
+ * one.
  */
 
 #include "exec/fragment.h"
@@ -15,6 +20,7 @@
 #define TAKE 4
 
 #define SOURCES_MAX 25
+#define RESULTS_MAX 8
 
 struct shape {
 	uint8_t m, n;
@@ -166,11 +172,11 @@ static void put(struct lowering *l, const uint32_t *values, unsigned int n, bool
 	}
 }
 
-static void take(struct lowering *l, const struct fragment *to, bool wide)
+static void take(
+	struct lowering *l, const struct fragment *to, uint32_t *values, bool wide)
 {
 	static const uint8_t fields[TAKE] = { FIELD_D, FIELD_A, FIELD_B, FIELD_C };
 	enum value_class class = wide ? CLASS_64 : CLASS_32;
-	uint32_t values[8];
 	struct operation *o;
 
 	for (unsigned int i = 0; i < to->n; i++)
@@ -184,6 +190,10 @@ static void take(struct lowering *l, const struct fragment *to, bool wide)
 			o->field[fields[k]] =
 				i + k < to->n ? values[i + k] : lower_temporary(l, class);
 	}
+}
+
+static void finish(struct lowering *l, const struct fragment *to, const uint32_t *values)
+{
 	for (unsigned int i = 0; i < to->n; i++)
 		lower_finish_of(l, &to->operands[i], to->type, values[i]);
 }
@@ -380,12 +390,14 @@ static int multiply(struct lowering *l)
 {
 	struct product p = {};
 	bool wide;
-	uint32_t values[SOURCES_MAX];
+	uint32_t values[SOURCES_MAX], results[RESULTS_MAX];
 	unsigned int n = 0, n_used;
 	struct operation *o;
+	enum op op;
 
 	if (!find_product(l, &p))
 		return lower_unsupported(l);
+	op = operation_of(&p);
 	wide = p.a->kind == KIND_F64;
 	for (unsigned int i = 1; i < 4; i++) {
 		const struct fragment *f = &p.fragments[i];
@@ -400,11 +412,22 @@ static int multiply(struct lowering *l)
 	if (p.form == FORM_SPARSE)
 		values[n++] = lower_source(l, 4, PTX_TYPE_B32);
 	meet(l);
-	put(l, values, n, wide);
-	o = lower_emit(l, operation_of(&p), 0, 0, 0, 0);
-	o->imm = encode(l->instr, &p);
-	o->reserved = INSN_KEEPS_TURN;
-	take(l, &p.fragments[0], wide);
+	if (op == OP_MMA_F64 || op == OP_MMA_QUADS) {
+		put(l, values, n, wide);
+		o = lower_emit(l, op, 0, 0, 0, 0);
+		o->imm = encode(l->instr, &p);
+		o->reserved = INSN_KEEPS_TURN;
+		take(l, &p.fragments[0], results, wide);
+	} else {
+		o = lower_emit(l, op, 0, 0, 0, 0);
+		o->imm = encode(l->instr, &p) |
+			 (uint64_t)((n + PUT - 1) / PUT) << MATRIX_PUTS |
+			 (uint64_t)((p.fragments[0].n + TAKE - 1) / TAKE) << MATRIX_TAKES;
+		put(l, values, n, false);
+		take(l, &p.fragments[0], results, false);
+		put(l, values, n, false);
+	}
+	finish(l, &p.fragments[0], results);
 	return l->error;
 }
 
@@ -521,7 +544,8 @@ static int transfer(struct lowering *l)
 	if (!is_load)
 		return l->error;
 	o->reserved |= INSN_KEEPS_TURN;
-	take(l, &t.fragment, wide);
+	take(l, &t.fragment, values, wide);
+	finish(l, &t.fragment, values);
 	return l->error;
 }
 

@@ -304,6 +304,7 @@ int lower_simplify(struct lowering *l)
 	if (l->error)
 		return l->error;
 	fuse_pairs(&s);
+	lower_factors(l, s.is_target, s.is_gone);
 	close_gaps(&s, moved);
 	return 0;
 }
