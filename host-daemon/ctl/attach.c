@@ -7,10 +7,12 @@
  * steps if a later one fails.
  */
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/client.h"
 #include "ctl/domain.h"
@@ -22,6 +24,8 @@
 #include "vgpud/layout.h"
 
 #define SIZE_DEFAULT "4G"
+/* The first line of the files that are written here. */
+#define MARK "# written by vgpuctl attach\n"
 
 struct attach {
 	const struct ctl_options *options;
@@ -30,6 +34,7 @@ struct attach {
 	struct domain *domain;
 	char socket[CTL_VALUE_MAX + 1];
 	char *file;	/* of the machine */
+	char *lost;	/* what the file should have, if it is missing; or NULL */
 	uint64_t size;	/* of its memory */
 	bool is_known;	/* to vgpud */
 	bool is_added;	/* by this call */
@@ -43,6 +48,7 @@ static void deinit(struct attach *attach)
 	domain_close(attach->domain);
 	client_close(&attach->client);
 	free(attach->file);
+	free(attach->lost);
 }
 
 /* The file of a machine beside the configuration; the socket beside vgpuctl's own. */
@@ -74,6 +80,40 @@ static const char *value_of(const VgpuCtl__Details *details, const char *key)
 	return NULL;
 }
 
+static bool ends_with(const char *text, size_t size, const char *end)
+{
+	const size_t end_size = strlen(end);
+
+	return size >= end_size && !memcmp(text + size - end_size, end, end_size);
+}
+
+/* Whether vgpud has the machine from its file, and that is not there. A main file may
+ * have a name like it. */
+static bool is_lost(const struct attach *attach, const char *place)
+{
+	const char *colon = strrchr(place, ':'), *config = attach->client.hello->config;
+	const char *end = strrchr(attach->file, '/') - strlen(CONFIG_SOURCE_FOLDER);
+
+	return colon && ends_with(place, (size_t)(colon - place), end) &&
+	       !ends_with(config, strlen(config), end) &&
+	       access(attach->file, F_OK) < 0 && errno == ENOENT;
+}
+
+/* The text of a file with the settings that vgpud has. */
+static enum ctl_status make_lost(struct attach *attach, const VgpuCtl__Details *details)
+{
+	size_t size;
+	FILE *file = open_memstream(&attach->lost, &size);
+
+	if (!file)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	fprintf(file, MARK "[vm %s]\n", attach->name);
+	for (size_t i = 0; i < details->n_settings; i++)
+		fprintf(file, "%s = %s\n", details->settings[i]->key,
+			details->settings[i]->value);
+	return fclose(file) ? ctl_fail(CTL_FAILED, "there is no memory") : CTL_OK;
+}
+
 /* The machine as vgpud has it, if it does. */
 static enum ctl_status ask_known(struct attach *attach)
 {
@@ -94,6 +134,8 @@ static enum ctl_status ask_known(struct attach *attach)
 	snprintf(attach->socket, sizeof(attach->socket), "%s", socket);
 	if (size)
 		config_parse_size(size, &attach->size);
+	if (is_lost(attach, reply->show->vm->place))
+		return make_lost(attach, reply->show);
 	return CTL_OK;
 }
 
@@ -161,13 +203,32 @@ static char *make_text(const struct attach *attach)
 			(unsigned int)group);
 	config_show_size(attach->size, size, sizeof(size));
 	if (asprintf(&text,
-		    "# written by vgpuctl attach\n[vm %s]\ntransport = ivshmem\n"
-		    "socket = %s\n%ssize = %s\nmax-processes = %u\n%s%s%s",
+		    MARK "[vm %s]\ntransport = ivshmem\n"
+			 "socket = %s\n%ssize = %s\nmax-processes = %u\n%s%s%s",
 		    attach->name, attach->socket, group_line, size,
 		    find_processes(attach), vram ? "device-memory = " : "",
 		    vram ? vram : "", vram ? "\n" : "") < 0)
 		return NULL;
 	return text;
+}
+
+/* A file of the administrator that vgpud has not read is not replaced. */
+static enum ctl_status check_file(const struct attach *attach)
+{
+	char line[sizeof(MARK)] = "";
+	FILE *file = fopen(attach->file, "re");
+	const bool is_there = file || errno != ENOENT;
+
+	if (file && !fgets(line, sizeof(line), file))
+		*line = '\0';
+	if (file)
+		fclose(file);
+	return !is_there || !strcmp(line, MARK)
+		       ? CTL_OK
+		       : ctl_fail(CTL_REFUSED,
+				 "%s:1: vgpud has not read this file, and attach did not "
+				 "write it: reload vgpud, or remove the file",
+				 attach->file);
 }
 
 static enum ctl_status ask_add(struct attach *attach, const char *text)
@@ -201,28 +262,59 @@ static enum ctl_status ask_remove(struct attach *attach)
 	return status;
 }
 
+static enum ctl_status prepare(
+	struct attach *attach, struct drop_in *drop_in, const char *text)
+{
+	enum ctl_status status;
+	int r;
+
+	if (!text)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	r = drop_in_open(drop_in, attach->file);
+	if (r)
+		return output_unwritten(attach->file, r);
+	status = check_file(attach);
+	if (status)
+		return status;
+	r = drop_in_write(drop_in, text);
+	return r ? output_unwritten(attach->file, r) : CTL_OK;
+}
+
+static enum ctl_status commit(struct attach *attach, struct drop_in *drop_in)
+{
+	const int r = drop_in_commit(drop_in);
+
+	return r ? output_unwritten(attach->file, r) : CTL_OK;
+}
+
 /* Adds the machine to vgpud and to its files. */
 static enum ctl_status add(struct attach *attach)
 {
 	_vgpu_cleanup_(vgpu_freep) char *text = make_text(attach);
 	_vgpu_cleanup_(drop_in_close) struct drop_in drop_in = DROP_IN_NULL;
 	enum ctl_status status;
-	int r;
 
-	if (!text)
-		return ctl_fail(CTL_FAILED, "there is no memory");
-	r = drop_in_prepare(&drop_in, attach->file, text);
-	if (r)
-		return ctl_fail(CTL_FAILED, "%s cannot be written: %s", attach->file,
-			strerror(-r));
-	status = ask_add(attach, text);
+	status = prepare(attach, &drop_in, text);
+	if (!status)
+		status = ask_add(attach, text);
 	if (status)
 		return status;
 	attach->is_added = attach->is_changed = true;
-	r = drop_in_commit(&drop_in);
-	return r ? ctl_fail(CTL_FAILED, "%s cannot be written: %s", attach->file,
-			   strerror(-r))
-		 : CTL_OK;
+	return commit(attach, &drop_in);
+}
+
+/* Writes the file of a machine that vgpud has: an attach that was cut short had added it
+ * to vgpud only. */
+static enum ctl_status restore(struct attach *attach)
+{
+	_vgpu_cleanup_(drop_in_close) struct drop_in drop_in = DROP_IN_NULL;
+	enum ctl_status status;
+
+	status = prepare(attach, &drop_in, attach->lost);
+	if (!status)
+		status = commit(attach, &drop_in);
+	attach->is_changed |= !status;
+	return status;
 }
 
 static enum ctl_status check(const struct attach *attach, bool wants_live)
@@ -256,6 +348,8 @@ static enum ctl_status attach_all(struct attach *attach)
 	status = check(attach, wants_live);
 	if (!status && !attach->is_known)
 		status = add(attach);
+	else if (!status && attach->lost)
+		status = restore(attach);
 	if (!status && domain_is_persistent(attach->domain) && !attach->in_config) {
 		status = domain_attach(attach->domain, false, attach->socket);
 		attach->in_config = !status;
@@ -306,6 +400,9 @@ static enum ctl_status detach_all(struct attach *attach)
 	int r;
 
 	attach->is_changed = attach->in_config || attach->is_live || attach->is_known;
+	r = drop_in_check_remove(attach->file);
+	if (r)
+		return output_unremoved(attach->file, r);
 	if (attach->in_config)
 		status = domain_detach(attach->domain, false, attach->socket);
 	attach->in_config &= status != CTL_OK;
@@ -317,9 +414,7 @@ static enum ctl_status detach_all(struct attach *attach)
 	if (status)
 		return status;
 	r = drop_in_remove(attach->file);
-	return r ? ctl_fail(CTL_FAILED, "%s cannot be removed: %s", attach->file,
-			   strerror(-r))
-		 : CTL_OK;
+	return r ? output_unremoved(attach->file, r) : CTL_OK;
 }
 
 enum ctl_status ctl_detach(const struct ctl_options *options, char **arguments)

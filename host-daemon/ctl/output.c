@@ -43,6 +43,22 @@ enum ctl_status output_json(json_t *object)
 	return output_end(r ? CTL_FAILED : CTL_OK);
 }
 
+/* -EBUSY is of drop-in.c. */
+static const char *reason_of(int error)
+{
+	return error == -EBUSY ? "another vgpuctl changes it" : strerror(-error);
+}
+
+enum ctl_status output_unwritten(const char *path, int error)
+{
+	return ctl_fail(CTL_FAILED, "%s cannot be written: %s", path, reason_of(error));
+}
+
+enum ctl_status output_unremoved(const char *path, int error)
+{
+	return ctl_fail(CTL_FAILED, "%s cannot be removed: %s", path, reason_of(error));
+}
+
 const char *output_size(uint64_t size, char text[static 24])
 {
 	static const char units[] = "KMGTPE";

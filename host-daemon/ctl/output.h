@@ -17,6 +17,10 @@ enum ctl_status output_json(json_t *object);
 /* Ends the output; a full disk is a failure. Return: the status, or CTL_FAILED. */
 enum ctl_status output_end(enum ctl_status status);
 
+/* Says that a file cannot be written, or removed, by an -errno. Return: the status. */
+enum ctl_status output_unwritten(const char *path, int error);
+enum ctl_status output_unremoved(const char *path, int error);
+
 /* A size for people: "1.5G". Return: the text. */
 const char *output_size(uint64_t size, char text[static 24]);
 

@@ -99,37 +99,63 @@ static struct config_source *find_file(struct config_sources *sources, const cha
 	return NULL;
 }
 
+static enum ctl_status read_files(struct config_sources *sources, const char *config,
+	const char *vm, struct config_source **sourcep)
+{
+	_vgpu_cleanup_(vgpu_freep) char *failed = NULL;
+	const int r = config_sources_read(sources, config, &failed);
+
+	if (r)
+		return ctl_fail(
+			CTL_FAILED, "%s: %s", failed ? failed : config, strerror(-r));
+	*sourcep = find_file(sources, vm);
+	return *sourcep ? CTL_OK
+			: ctl_fail(CTL_REFUSED,
+				  "%s: there is no file " CONFIG_SOURCE_FOLDER
+				  "/%s" CONFIG_SOURCE_SUFFIX
+				  " beside it, and vgpuctl writes no other: move [vm %s] "
+				  "there",
+				  config, vm, vm);
+}
+
+/* Keeps other changes of the file out, from before it is read. */
+static enum ctl_status open_file(
+	struct drop_in *drop_in, const char *config, const char *vm)
+{
+	_vgpu_cleanup_(config_sources_deinit) struct config_sources sources =
+		CONFIG_SOURCES_NULL;
+	struct config_source *source;
+	enum ctl_status status;
+	int r;
+
+	status = read_files(&sources, config, vm, &source);
+	if (status)
+		return status;
+	r = drop_in_open(drop_in, source->path);
+	return r ? output_unwritten(source->path, r) : CTL_OK;
+}
+
 /* Writes the changed file beside the old one. */
 static enum ctl_status prepare(struct drop_in *drop_in, const char *config,
 	const char *vm, const struct settings *settings)
 {
 	_vgpu_cleanup_(config_sources_deinit) struct config_sources sources =
 		CONFIG_SOURCES_NULL;
-	_vgpu_cleanup_(vgpu_freep) char *failed = NULL;
 	struct config_source *source;
 	enum ctl_status status;
 	int r;
 
-	r = config_sources_read(&sources, config, &failed);
-	if (r)
-		return ctl_fail(
-			CTL_FAILED, "%s: %s", failed ? failed : config, strerror(-r));
-	source = find_file(&sources, vm);
-	if (!source)
-		return ctl_fail(CTL_REFUSED,
-			"%s: there is no file " CONFIG_SOURCE_FOLDER
-			"/%s" CONFIG_SOURCE_SUFFIX
-			" beside it, and vgpuctl writes no other: move [vm %s] there",
-			config, vm, vm);
-	status = edit_all(source, vm, settings);
+	status = open_file(drop_in, config, vm);
+	if (!status)
+		status = read_files(&sources, config, vm, &source);
+	if (!status)
+		status = edit_all(source, vm, settings);
 	if (!status)
 		status = check_files(&sources);
 	if (status)
 		return status;
-	r = drop_in_prepare(drop_in, source->path, source->text);
-	return r ? ctl_fail(CTL_FAILED, "%s cannot be written: %s", source->path,
-			   strerror(-r))
-		 : CTL_OK;
+	r = drop_in_write(drop_in, source->text);
+	return r ? output_unwritten(source->path, r) : CTL_OK;
 }
 
 /*
