@@ -87,27 +87,6 @@ void config_check_vm(struct config_vm *vm, struct mistakes *mistakes)
 			vm->name);
 }
 
-void config_check_vgpud(const struct config *config, struct mistakes *mistakes)
-{
-	const char *path = config_ctl_socket(config);
-	const struct config_vm *vm;
-
-	TAILQ_FOREACH(vm, &config->vms, entry)
-		if (path && vm->socket && !strcmp(vm->socket, path))
-			mistakes_add(mistakes, config->place,
-				"ctl-socket = %s is the socket of [vm %s]", path,
-				vm->name);
-	if (config->worker_uids.last - config->worker_uids.first + 1 <
-		config->max_workers)
-		mistakes_add(mistakes, config->place,
-			"worker-uids has fewer numbers than max-workers = %u",
-			config->max_workers);
-}
-
-/*
- * This host
- */
-
 /* Return: the folder of a path, to be freed, or NULL without memory. */
 static char *folder_of(const char *path)
 {
@@ -118,6 +97,103 @@ static char *folder_of(const char *path)
 		name[name == folder] = '\0';
 	return folder;
 }
+
+/*
+ * Paths that vgpud makes or opens
+ */
+
+/* Two of them are one file if they have one name in one folder, by whatever path. */
+struct used_path {
+	const struct config_vm *vm; /* NULL: [vgpud] */
+	const char *key;
+	const char *path;
+	const char *name; /* in the folder */
+	struct stat folder;
+};
+
+/* A path in a folder that does not exist is compared as a text. */
+static void look_at_path(struct used_path *used)
+{
+	_vgpu_cleanup_(vgpu_freep) char *folder = folder_of(used->path);
+
+	used->name = strrchr(used->path, '/') + 1;
+	if (folder && !stat(folder, &used->folder))
+		return;
+	used->folder = (struct stat){ 0 };
+	used->name = used->path;
+}
+
+static bool is_same(const struct used_path *a, const struct used_path *b)
+{
+	return a->folder.st_ino == b->folder.st_ino &&
+	       a->folder.st_dev == b->folder.st_dev && !strcmp(a->name, b->name);
+}
+
+/* Sockets and memory of VMs, then the ctl socket. Return: their number. */
+static size_t list_paths(const struct config *config, struct used_path *list)
+{
+	const char *ctl = config_ctl_socket(config);
+	const struct config_vm *vm;
+	size_t n = 0;
+
+	TAILQ_FOREACH(vm, &config->vms, entry) {
+		if (vm->socket)
+			list[n++] = (struct used_path){ vm, "socket", vm->socket };
+		if (vm->memory)
+			list[n++] = (struct used_path){ vm, "memory", vm->memory };
+	}
+	if (ctl)
+		list[n++] = (struct used_path){ NULL, "ctl-socket", ctl };
+	for (size_t i = 0; i < n; i++)
+		look_at_path(&list[i]);
+	return n;
+}
+
+static void tell_same(const struct config *config, const struct used_path *second,
+	const struct used_path *first, struct mistakes *mistakes)
+{
+	const struct text_place place = second->vm ? second->vm->place : config->place;
+	const bool is_same_text = !strcmp(first->path, second->path);
+	char head[CONTROL_VM_NAME_MAX + 16] = "";
+
+	if (second->vm)
+		snprintf(head, sizeof(head), "[vm %s]: ", second->vm->name);
+	mistakes_add(mistakes, place, "%s%s = %s is the %s of [vm %s]%s%s", head,
+		second->key, second->path, first->key, first->vm->name,
+		is_same_text ? "" : ", ", is_same_text ? "" : first->path);
+}
+
+static void check_paths(const struct config *config, struct mistakes *mistakes)
+{
+	_vgpu_cleanup_(vgpu_freep) struct used_path *list =
+		calloc(2 * config->n_vms + 1, sizeof(*list));
+	const size_t n = list ? list_paths(config, list) : 0;
+
+	if (!list)
+		mistakes->no_memory = true;
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (!is_same(&list[i], &list[j]))
+				continue;
+			tell_same(config, &list[i], &list[j], mistakes);
+			break;
+		}
+	}
+}
+
+void config_check_vgpud(const struct config *config, struct mistakes *mistakes)
+{
+	check_paths(config, mistakes);
+	if (config->worker_uids.last - config->worker_uids.first + 1 <
+		config->max_workers)
+		mistakes_add(mistakes, config->place,
+			"worker-uids has fewer numbers than max-workers = %u",
+			config->max_workers);
+}
+
+/*
+ * This host
+ */
 
 static bool is_folder(const char *path)
 {

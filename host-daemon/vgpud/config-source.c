@@ -64,7 +64,8 @@ static int add_file(struct config_sources *sources, char *path, char **failedp)
 
 	if (!path)
 		return vgpu_error_origin(-ENOMEM);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* A FIFO is an error then, instead of a wait for its writer. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	r = fd < 0 ? -errno : config_read(fd, &text);
 	if (r) {
 		*failedp = path;

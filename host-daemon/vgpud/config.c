@@ -43,6 +43,8 @@
 #define CONFIG_IMAGE_MEMORY (4ull << 30)
 #define CONFIG_IMAGE_STORE (1ull << 30)
 #define CONFIG_LINES 200u
+/* What a NUL in a file is read as. */
+#define NUL_MARK '\x01'
 /* Longest name that inih does not truncate (its MAX_SECTION and MAX_NAME, less the
  * NUL). */
 #define CONFIG_NAME_MAX 48
@@ -647,6 +649,16 @@ static void look_at_line(struct parser *parser, const char *line)
 		parser->unused_line = parser->place.line;
 }
 
+/* inih would take some of these for the end of the text. */
+static bool has_control(const char *line, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (((unsigned char)line[i] < ' ' && !strchr("\t\r\v\f", line[i])) ||
+			line[i] == 0x7f)
+			return true;
+	return false;
+}
+
 /* inih's reader: one line each time. */
 static char *read_line(char *line, int size, void *userdata)
 {
@@ -659,6 +671,9 @@ static char *read_line(char *line, int size, void *userdata)
 	parser->place.line++;
 	if (n > (size_t)size - 2) {
 		mistake(parser, "the line has more than %d characters", size - 2);
+		n = 0;
+	} else if (has_control(parser->rest, n)) {
+		mistake(parser, "the line has a character that is not of a text");
 		n = 0;
 	}
 	memcpy(line, parser->rest, n);
@@ -820,6 +835,10 @@ int config_read(int fd, char **textp)
 	} while (n && size < CONFIG_TEXT_MAX);
 	if (size == CONFIG_TEXT_MAX)
 		return vgpu_error_origin(-EFBIG);
+	/* The parser refuses these; a NUL would hide from it what follows. */
+	for (size_t i = 0; i < size; i++)
+		if (!text[i])
+			text[i] = NUL_MARK;
 	text[size] = '\0';
 	*textp = text;
 	text = NULL;

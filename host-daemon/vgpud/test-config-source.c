@@ -4,6 +4,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +223,59 @@ TEST(mistakes_name_the_file_of_the_folder)
 		free(error);
 		config_sources_deinit(&sources);
 	}
+}
+
+/* Such as a power cut may leave. */
+TEST(a_file_with_zeroes_is_a_mistake_in_their_line)
+{
+	static const char text[] = "[vm a]\nsocket = /a\n\0\0\0\nsize = 3\n";
+	struct config *config;
+	char path[256], *error;
+	int fd;
+
+	make_folder();
+	put("vgpud.conf", "[vm z]\nsocket = /z\n");
+	snprintf(path, sizeof(path), "%s/vm.d/a.conf", test_tmpdir());
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	check_eq(write(fd, text, sizeof(text) - 1), (ssize_t)sizeof(text) - 1);
+	close(fd);
+	error = parse(&config);
+	check(strstr(error, "a.conf:3: the line has a character that is not of a text"));
+	check(strstr(error, "a.conf:4: size is "));
+	free(error);
+	config_sources_deinit(&sources);
+}
+
+TEST(a_fifo_is_named_and_delays_nothing)
+{
+	char path[256], *failed;
+
+	make_folder();
+	put("vgpud.conf", "[vm z]\nsocket = /z\n");
+	snprintf(path, sizeof(path), "%s/vm.d/a.conf", test_tmpdir());
+	check_eq(mkfifo(path, 0600), 0);
+	check_eq(read_sources(&failed), -ESPIPE);
+	check_str(failed, path);
+	free(failed);
+}
+
+TEST(one_socket_in_two_files_is_named_by_both)
+{
+	struct config *config;
+	char link[256], text[320], *error;
+
+	make_folder();
+	snprintf(link, sizeof(link), "%s/link", test_tmpdir());
+	check_eq(symlink(test_tmpdir(), link), 0);
+	snprintf(text, sizeof(text), "[vm z]\nsocket = %s/s\n", test_tmpdir());
+	put("vgpud.conf", text);
+	snprintf(text, sizeof(text), "\n[vm a]\nsocket = %s/s\n", link);
+	put("vm.d/a.conf", text);
+	error = parse(&config);
+	check(strstr(error, "/vm.d/a.conf:2: [vm a]: socket = "));
+	check(strstr(error, "/link/s is the socket of [vm z], "));
+	free(error);
+	config_sources_deinit(&sources);
 }
 
 TEST(a_vm_of_the_main_file_is_named_by_the_second_one)
