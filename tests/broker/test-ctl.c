@@ -4,19 +4,18 @@
  */
 
 #include <grp.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "control/ctl-message.h"
 #include "control/packet.h"
+#include "ctl-client.h"
 #include "guest.h"
 #include "pair.h"
 #include "test.h"
@@ -27,11 +26,8 @@
 #define MONITORS 64202
 /* As broker/ctl-server.h has it. */
 #define CLIENTS_MAX 32
-#define ANSWER_MS 60000
 
 static struct pair pair;
-static char ctl_path[104];
-static uint8_t packet[2 * CTL_REPLY_MAX];
 
 static void start(void)
 {
@@ -45,184 +41,16 @@ static void start(void)
 		&(struct pair_options){ .worker = FAKE_WORKER, .vgpud_lines = lines });
 }
 
-static int connect_to(void)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	check(fd >= 0);
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", ctl_path);
-	check_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	return fd;
-}
-
-/* Return: the bytes of the next packet, 0: the connection has ended. */
-static size_t receive(int fd)
-{
-	struct pollfd poller = { .fd = fd, .events = POLLIN };
-	size_t size, n_fds;
-	int none, r;
-	bool cut;
-
-	check_eq(poll(&poller, 1, ANSWER_MS), 1);
-	r = packet_receive(fd, packet, sizeof(packet), &size, &none, 0, &n_fds, &cut);
-	check(!r || r == PACKET_E_EOF);
-	return r ? 0 : size;
-}
-
-static VgpuCtl__Access meet(int fd)
-{
-	const char *reason;
-	VgpuCtl__Hello *hello;
-	VgpuCtl__Access access;
-
-	hello = ctl_hello_new(packet, receive(fd), &reason);
-	check(hello != NULL);
-	check_eq(hello->version, CTL_VERSION);
-	access = hello->access;
-	check((access == VGPU_CTL__ACCESS__NONE) == (*hello->reason != '\0'));
-	ctl_hello_freep(&hello);
-	return access;
-}
-
-/* Return: the reply, to be freed; NULL: the connection has ended. */
-static VgpuCtl__Reply *hear(int fd)
-{
-	const size_t size = receive(fd);
-	VgpuCtl__Reply *reply;
-	const char *reason;
-
-	if (!size)
-		return NULL;
-	reply = ctl_reply_new(packet, size, &reason);
-	check(reply != NULL);
-	return reply;
-}
-
-static VgpuCtl__Reply *ask(int fd, VgpuCtl__Request *request)
-{
-	static uint64_t last_id;
-	VgpuCtl__Reply *reply;
-
-	request->id = ++last_id;
-	check_eq(ctl_send(fd, &request->base, CTL_REQUEST_MAX), 0);
-	reply = hear(fd);
-	check(!reply || reply->id == request->id);
-	return reply;
-}
-
-static VgpuCtl__Reply *say_hello(int fd, uint32_t version)
-{
-	VgpuCtl__Hello hello = VGPU_CTL__HELLO__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-
-	hello.version = version;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_HELLO;
-	request.hello = &hello;
-	return ask(fd, &request);
-}
-
-/* Frees the reply. Return: its status. */
-static VgpuCtl__Status status_of(VgpuCtl__Reply *reply)
-{
-	VgpuCtl__Status status;
-
-	check(reply != NULL);
-	status = reply->status;
-	check((status == VGPU_CTL__STATUS__OK) == (*reply->reason == '\0'));
-	ctl_reply_freep(&reply);
-	return status;
-}
-
-/* Return: a connection of this process on which requests may follow. */
-static int open_ctl(void)
-{
-	const int fd = connect_to();
-
-	check_eq(meet(fd), VGPU_CTL__ACCESS__ADMIN);
-	check_eq(status_of(say_hello(fd, CTL_VERSION)), VGPU_CTL__STATUS__OK);
-	return fd;
-}
-
-static VgpuCtl__Reply *ask_list(int fd)
-{
-	VgpuCtl__List list = VGPU_CTL__LIST__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-
-	request.verb_case = VGPU_CTL__REQUEST__VERB_LIST;
-	request.list = &list;
-	return ask(fd, &request);
-}
-
-static VgpuCtl__Reply *ask_show(int fd, const char *vm)
-{
-	VgpuCtl__Show show = VGPU_CTL__SHOW__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-
-	show.vm = (char *)vm;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_SHOW;
-	request.show = &show;
-	return ask(fd, &request);
-}
-
-static VgpuCtl__Reply *ask_set(int fd, const char *vm, const char *key, const char *value)
-{
-	VgpuCtl__Setting setting = VGPU_CTL__SETTING__INIT, *settings[] = { &setting };
-	VgpuCtl__Set set = VGPU_CTL__SET__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-
-	setting.key = (char *)key;
-	setting.value = (char *)value;
-	set.vm = (char *)vm;
-	set.n_settings = 1;
-	set.settings = settings;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_SET;
-	request.set = &set;
-	return ask(fd, &request);
-}
-
-static VgpuCtl__Reply *ask_add(int fd, const char *vm, const char *text)
-{
-	VgpuCtl__Add add = VGPU_CTL__ADD__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-
-	add.vm = (char *)vm;
-	add.text = (char *)text;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_ADD;
-	request.add = &add;
-	return ask(fd, &request);
-}
-
-static VgpuCtl__Reply *ask_remove(int fd, const char *vm)
-{
-	VgpuCtl__Remove remove = VGPU_CTL__REMOVE__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-
-	remove.vm = (char *)vm;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_REMOVE;
-	request.remove = &remove;
-	return ask(fd, &request);
-}
-
 /* The limit of device memory of [vm test]. */
 static uint64_t limit_of_test(int fd)
 {
-	VgpuCtl__Reply *reply = ask_show(fd, "test");
+	VgpuCtl__Reply *reply = ctl_ask_show(fd, "test");
 	uint64_t limit;
 
 	check(reply && reply->result_case == VGPU_CTL__REPLY__RESULT_SHOW);
 	limit = reply->show->vm->device_memory_limit;
 	ctl_reply_freep(&reply);
 	return limit;
-}
-
-/* Whether the socket serves as it should. */
-static void check_served(void)
-{
-	const int fd = open_ctl();
-
-	check_eq(status_of(ask_list(fd)), VGPU_CTL__STATUS__OK);
-	close(fd);
 }
 
 static const char *text_of(const char *vm)
@@ -245,10 +73,10 @@ TEST(sessions_are_shown_as_they_are)
 	int fd;
 
 	start();
-	fd = open_ctl();
+	fd = ctl_open();
 	guest_connect(&guest, pair.socket);
 	guest_open(&guest, 0, "a\033pp");
-	reply = ask_show(fd, "test");
+	reply = ctl_ask_show(fd, "test");
 	check_str(reply->show->vm->name, "test");
 	check_str(reply->show->vm->transport, "socket");
 	check_eq(reply->show->vm->connections, 1);
@@ -259,7 +87,7 @@ TEST(sessions_are_shown_as_they_are)
 	check_str(reply->show->sessions[0]->phase, "open");
 	check(!reply->show->more);
 	ctl_reply_freep(&reply);
-	check_eq(status_of(ask_show(fd, "none")), VGPU_CTL__STATUS__UNKNOWN);
+	check_eq(ctl_status_of(ctl_ask_show(fd, "none")), VGPU_CTL__STATUS__UNKNOWN);
 	guest_close(&guest, 0);
 	guest_disconnect(&guest);
 	close(fd);
@@ -273,15 +101,16 @@ TEST(a_change_is_in_force_when_it_is_answered_and_sessions_continue)
 	int fd;
 
 	start();
-	fd = open_ctl();
+	fd = ctl_open();
 	guest_connect(&guest, pair.socket);
 	guest_open(&guest, 0, "app");
 	worker = guest_entry(&guest, 0)->worker_pid;
 	check_eq(limit_of_test(fd), 0);
-	check_eq(status_of(ask_set(fd, "test", "device-memory", "64M")),
+	check_eq(ctl_status_of(ctl_ask_set(fd, "test", "device-memory", "64M")),
 		VGPU_CTL__STATUS__OK);
 	check_eq(limit_of_test(fd), 64 << 20);
-	check_eq(status_of(ask_set(fd, "", "log-level", "debug")), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_set(fd, "", "log-level", "debug")),
+		VGPU_CTL__STATUS__OK);
 	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
 	check_eq(guest_entry(&guest, 0)->worker_pid, worker);
 	check_eq(pair_count_log(&pair, "session ended"), 0);
@@ -298,29 +127,29 @@ TEST(a_mistake_is_refused_with_its_line_and_changes_nothing)
 	int fd;
 
 	start();
-	fd = open_ctl();
+	fd = ctl_open();
 	snprintf(place, sizeof(place), "%s:", pair.config);
-	reply = ask_set(fd, "test", "device-memory", "much");
+	reply = ctl_ask_set(fd, "test", "device-memory", "much");
 	check_eq(reply->status, VGPU_CTL__STATUS__INVALID);
 	check(!strncmp(reply->reason, place, strlen(place)));
 	check(strstr(reply->reason, ": \"much\" is not a size like 4G"));
 	ctl_reply_freep(&reply);
-	check_eq(status_of(ask_set(fd, "test", "socket", "/s")),
+	check_eq(ctl_status_of(ctl_ask_set(fd, "test", "socket", "/s")),
 		VGPU_CTL__STATUS__INVALID);
-	check_eq(status_of(ask_set(fd, "test", "nonsense", "1")),
+	check_eq(ctl_status_of(ctl_ask_set(fd, "test", "nonsense", "1")),
 		VGPU_CTL__STATUS__INVALID);
-	check_eq(status_of(ask_set(fd, "test", "handles", "77 ; x")),
+	check_eq(ctl_status_of(ctl_ask_set(fd, "test", "handles", "77 ; x")),
 		VGPU_CTL__STATUS__INVALID);
-	check_eq(status_of(ask_set(fd, "none", "handles", "77")),
+	check_eq(ctl_status_of(ctl_ask_set(fd, "none", "handles", "77")),
 		VGPU_CTL__STATUS__UNKNOWN);
-	check_eq(status_of(ask_set(fd, "", "worker", "/bin/sh")),
+	check_eq(ctl_status_of(ctl_ask_set(fd, "", "worker", "/bin/sh")),
 		VGPU_CTL__STATUS__INVALID);
-	check_eq(status_of(ask_add(fd, "a", "[vm b]\nsocket = /b\n")),
+	check_eq(ctl_status_of(ctl_ask_add(fd, "a", "[vm b]\nsocket = /b\n")),
 		VGPU_CTL__STATUS__INVALID);
-	check_eq(status_of(ask_add(fd, "a", "")), VGPU_CTL__STATUS__INVALID);
-	check_eq(status_of(ask_add(fd, "../a", "[vm ../a]\nsocket = /b\n")),
+	check_eq(ctl_status_of(ctl_ask_add(fd, "a", "")), VGPU_CTL__STATUS__INVALID);
+	check_eq(ctl_status_of(ctl_ask_add(fd, "../a", "[vm ../a]\nsocket = /b\n")),
 		VGPU_CTL__STATUS__INVALID);
-	check_eq(status_of(ask_add(fd, "a", "[vm a]\nsocket = /none/of/these\n")),
+	check_eq(ctl_status_of(ctl_ask_add(fd, "a", "[vm a]\nsocket = /none/of/these\n")),
 		VGPU_CTL__STATUS__FAILED);
 	check_eq(limit_of_test(fd), 0);
 	check_eq(pair_count_log(&pair, "is in force"), 0);
@@ -335,22 +164,22 @@ TEST(a_vm_comes_and_goes)
 	int fd;
 
 	start();
-	fd = open_ctl();
+	fd = ctl_open();
 	snprintf(path, sizeof(path), "%s/new", pair.dir);
 	check(guest_try_connect(path) < 0);
 	for (int i = 0; i < 3; i++) {
-		check_eq(status_of(ask_add(fd, "new", text_of("new"))),
+		check_eq(ctl_status_of(ctl_ask_add(fd, "new", text_of("new"))),
 			VGPU_CTL__STATUS__OK);
 		guest_connect(&guest, path);
 		guest_open(&guest, 0, "app");
 		guest_close(&guest, 0);
 		guest_disconnect(&guest);
-		check_eq(status_of(ask_remove(fd, "new")), VGPU_CTL__STATUS__OK);
+		check_eq(ctl_status_of(ctl_ask_remove(fd, "new")), VGPU_CTL__STATUS__OK);
 		check(guest_try_connect(path) < 0);
 	}
-	check_eq(status_of(ask_remove(fd, "new")), VGPU_CTL__STATUS__UNKNOWN);
+	check_eq(ctl_status_of(ctl_ask_remove(fd, "new")), VGPU_CTL__STATUS__UNKNOWN);
 	/* It is in the main file. */
-	check_eq(status_of(ask_remove(fd, "test")), VGPU_CTL__STATUS__INVALID);
+	check_eq(ctl_status_of(ctl_ask_remove(fd, "test")), VGPU_CTL__STATUS__INVALID);
 	close(fd);
 	pair_stop(&pair);
 }
@@ -361,9 +190,9 @@ TEST(a_vm_that_is_there_already_is_not_a_change)
 	int fd;
 
 	start();
-	fd = open_ctl();
+	fd = ctl_open();
 	for (unsigned int i = 0; i < 2; i++) {
-		reply = ask_add(fd, "new", text_of("new"));
+		reply = ctl_ask_add(fd, "new", text_of("new"));
 		check_eq(reply->result_case, VGPU_CTL__REPLY__RESULT_CHANGED);
 		check_eq(reply->changed->changed, !i);
 		ctl_reply_freep(&reply);
@@ -393,12 +222,12 @@ TEST(a_list_of_many_vms_comes_in_parts)
 	pair_start(&pair, &(struct pair_options){ .worker = FAKE_WORKER,
 				  .vgpud_lines = lines,
 				  .sections = sections });
-	fd = open_ctl();
+	fd = ctl_open();
 	request.verb_case = VGPU_CTL__REQUEST__VERB_LIST;
 	request.list = &list;
 	do {
 		list.after = after;
-		reply = ask(fd, &request);
+		reply = ctl_ask(fd, &request);
 		check_eq(reply->result_case, VGPU_CTL__REPLY__RESULT_LIST);
 		for (size_t i = 0; i < reply->list->n_vms; i++) {
 			check(strcmp(reply->list->vms[i]->name, after) > 0);
@@ -420,10 +249,10 @@ TEST(clients_find_the_next_broker)
 	int fd;
 
 	start();
-	fd = open_ctl();
+	fd = ctl_open();
 	check_eq(kill(pair_find_broker(&pair), SIGKILL), 0);
-	check_eq(receive(fd), 0);
-	check_served();
+	check_eq(ctl_receive(fd), 0);
+	ctl_check_served();
 	close(fd);
 	pair_stop(&pair);
 }
@@ -450,17 +279,17 @@ TEST(a_reload_moves_the_socket_or_leaves_it_where_it_is)
 	start();
 	memcpy(old, ctl_path, sizeof(old));
 	reload(old, 1);
-	check_served();
+	ctl_check_served();
 	snprintf(ctl_path, sizeof(ctl_path), "%.90s/other", test_tmpdir());
 	reload(ctl_path, 2);
-	check_served();
+	ctl_check_served();
 	check(access(old, F_OK) < 0);
 	snprintf(lock, sizeof(lock), "%s.lock", old);
 	check(access(lock, F_OK) < 0);
 	/* The whole configuration is refused, and the socket stays. */
 	reload("/none/of/these", 3);
 	check_eq(pair_count_log(&pair, "ctl-socket: cannot listen on /none/of/these"), 1);
-	check_served();
+	ctl_check_served();
 	reload("no", 4);
 	check(access(ctl_path, F_OK) < 0);
 	pair_stop(&pair);
@@ -495,42 +324,45 @@ static void run_as(gid_t group, void (*run)(void))
 
 static void be_stranger(void)
 {
-	const int fd = connect_to();
+	const int fd = ctl_connect();
 
-	check_eq(meet(fd), VGPU_CTL__ACCESS__NONE);
-	check_eq(receive(fd), 0);
+	check_eq(ctl_meet(fd), VGPU_CTL__ACCESS__NONE);
+	check_eq(ctl_receive(fd), 0);
 }
 
 static void be_monitor(void)
 {
-	const int fd = connect_to();
+	const int fd = ctl_connect();
 
-	check_eq(meet(fd), VGPU_CTL__ACCESS__MONITOR);
-	check_eq(status_of(say_hello(fd, CTL_VERSION)), VGPU_CTL__STATUS__OK);
-	check_eq(status_of(ask_list(fd)), VGPU_CTL__STATUS__OK);
-	check_eq(status_of(ask_show(fd, "test")), VGPU_CTL__STATUS__OK);
-	check_eq(status_of(ask_set(fd, "test", "handles", "77")),
+	check_eq(ctl_meet(fd), VGPU_CTL__ACCESS__MONITOR);
+	check_eq(ctl_status_of(ctl_say_hello(fd, CTL_VERSION)), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_list(fd)), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_show(fd, "test")), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_set(fd, "test", "handles", "77")),
 		VGPU_CTL__STATUS__DENIED);
-	check_eq(status_of(ask_add(fd, "new", text_of("new"))), VGPU_CTL__STATUS__DENIED);
-	check_eq(status_of(ask_remove(fd, "test")), VGPU_CTL__STATUS__DENIED);
+	check_eq(ctl_status_of(ctl_ask_add(fd, "new", text_of("new"))),
+		VGPU_CTL__STATUS__DENIED);
+	check_eq(ctl_status_of(ctl_ask_remove(fd, "test")), VGPU_CTL__STATUS__DENIED);
 	check_eq(limit_of_test(fd), 0);
 }
 
 static void be_admin(void)
 {
-	const int fd = connect_to();
+	const int fd = ctl_connect();
 
-	check_eq(meet(fd), VGPU_CTL__ACCESS__ADMIN);
-	check_eq(status_of(say_hello(fd, CTL_VERSION)), VGPU_CTL__STATUS__OK);
-	check_eq(status_of(ask_set(fd, "test", "handles", "77")), VGPU_CTL__STATUS__OK);
-	check_eq(status_of(ask_add(fd, "new", text_of("new"))), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_meet(fd), VGPU_CTL__ACCESS__ADMIN);
+	check_eq(ctl_status_of(ctl_say_hello(fd, CTL_VERSION)), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_set(fd, "test", "handles", "77")),
+		VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_add(fd, "new", text_of("new"))),
+		VGPU_CTL__STATUS__OK);
 	/* vgpud is root, and would do it. */
-	check_eq(status_of(ask_add(fd, "n", "[vm n]\nsocket = /run/n\n")),
+	check_eq(ctl_status_of(ctl_ask_add(fd, "n", "[vm n]\nsocket = /run/n\n")),
 		VGPU_CTL__STATUS__DENIED);
-	check_eq(status_of(ask_add(
+	check_eq(ctl_status_of(ctl_ask_add(
 			 fd, "n", "[vm n]\ntransport = plain\nmemory = /dev/shm/n\n")),
 		VGPU_CTL__STATUS__DENIED);
-	check_eq(status_of(ask_remove(fd, "new")), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_remove(fd, "new")), VGPU_CTL__STATUS__OK);
 }
 
 TEST(a_stranger_is_told_why_it_is_refused)
@@ -556,7 +388,7 @@ TEST(an_administrator_changes_what_does_not_need_root)
 static VgpuCtl__Reply *send_bytes(int fd, const void *bytes, size_t size)
 {
 	check_eq(packet_send(fd, bytes, size, NULL, 0), 0);
-	return hear(fd);
+	return ctl_hear(fd);
 }
 
 TEST(what_is_no_request_ends_the_connection)
@@ -571,14 +403,14 @@ TEST(what_is_no_request_ends_the_connection)
 
 	start();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		fd = connect_to();
-		check_eq(meet(fd), VGPU_CTL__ACCESS__ADMIN);
-		check_eq(status_of(send_bytes(fd, wrong[i].bytes, wrong[i].size)),
+		fd = ctl_connect();
+		check_eq(ctl_meet(fd), VGPU_CTL__ACCESS__ADMIN);
+		check_eq(ctl_status_of(send_bytes(fd, wrong[i].bytes, wrong[i].size)),
 			VGPU_CTL__STATUS__INVALID);
-		check_eq(receive(fd), 0);
+		check_eq(ctl_receive(fd), 0);
 		close(fd);
 	}
-	check_served();
+	ctl_check_served();
 	pair_stop(&pair);
 }
 
@@ -587,10 +419,11 @@ TEST(another_version_is_refused)
 	int fd;
 
 	start();
-	fd = connect_to();
-	meet(fd);
-	check_eq(status_of(say_hello(fd, CTL_VERSION + 1)), VGPU_CTL__STATUS__INVALID);
-	check_eq(receive(fd), 0);
+	fd = ctl_connect();
+	ctl_meet(fd);
+	check_eq(ctl_status_of(ctl_say_hello(fd, CTL_VERSION + 1)),
+		VGPU_CTL__STATUS__INVALID);
+	check_eq(ctl_receive(fd), 0);
 	close(fd);
 	pair_stop(&pair);
 }
@@ -600,10 +433,10 @@ TEST(a_request_of_a_later_release_is_refused_and_the_next_one_served)
 	int fd;
 
 	start();
-	fd = open_ctl();
-	check_eq(status_of(send_bytes(fd, "\x08\x05\x82\x01\x00", 5)),
+	fd = ctl_open();
+	check_eq(ctl_status_of(send_bytes(fd, "\x08\x05\x82\x01\x00", 5)),
 		VGPU_CTL__STATUS__UNKNOWN);
-	check_eq(status_of(ask_list(fd)), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_list(fd)), VGPU_CTL__STATUS__OK);
 	close(fd);
 	pair_stop(&pair);
 }
@@ -611,17 +444,18 @@ TEST(a_request_of_a_later_release_is_refused_and_the_next_one_served)
 TEST(descriptors_of_a_client_are_not_taken)
 {
 	int fd, pipes[2];
+	char byte;
 
 	start();
-	fd = connect_to();
-	meet(fd);
+	fd = ctl_connect();
+	ctl_meet(fd);
 	check_eq(pipe(pipes), 0);
 	check_eq(packet_send(fd, "\x08\x01", 2, pipes + 1, 1), 0);
 	close(pipes[1]);
-	check_eq(status_of(hear(fd)), VGPU_CTL__STATUS__INVALID);
-	check_eq(receive(fd), 0);
+	check_eq(ctl_status_of(ctl_hear(fd)), VGPU_CTL__STATUS__INVALID);
+	check_eq(ctl_receive(fd), 0);
 	/* Nobody has the other end. */
-	check_eq(read(pipes[0], packet, 1), 0);
+	check_eq(read(pipes[0], &byte, 1), 0);
 	close(pipes[0]);
 	close(fd);
 	pair_stop(&pair);
@@ -633,15 +467,15 @@ TEST(connections_have_a_limit_and_those_beyond_are_told)
 
 	start();
 	for (int i = 0; i < CLIENTS_MAX; i++)
-		fds[i] = open_ctl();
-	fd = connect_to();
-	check_eq(meet(fd), VGPU_CTL__ACCESS__NONE);
-	check_eq(receive(fd), 0);
+		fds[i] = ctl_open();
+	fd = ctl_connect();
+	check_eq(ctl_meet(fd), VGPU_CTL__ACCESS__NONE);
+	check_eq(ctl_receive(fd), 0);
 	close(fd);
-	check_eq(status_of(ask_list(fds[CLIENTS_MAX - 1])), VGPU_CTL__STATUS__OK);
+	check_eq(ctl_status_of(ctl_ask_list(fds[CLIENTS_MAX - 1])), VGPU_CTL__STATUS__OK);
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		close(fds[i]);
-	check_served();
+	ctl_check_served();
 	pair_stop(&pair);
 }
 
@@ -650,10 +484,10 @@ TEST(a_client_that_says_nothing_is_disconnected)
 	int fd;
 
 	start();
-	fd = connect_to();
-	check_eq(meet(fd), VGPU_CTL__ACCESS__ADMIN);
-	check_served();
-	check_eq(receive(fd), 0);
+	fd = ctl_connect();
+	check_eq(ctl_meet(fd), VGPU_CTL__ACCESS__ADMIN);
+	ctl_check_served();
+	check_eq(ctl_receive(fd), 0);
 	close(fd);
 	pair_stop(&pair);
 }
@@ -666,10 +500,10 @@ TEST(a_client_that_does_not_read_delays_nobody)
 	int fd;
 
 	start();
-	fd = open_ctl();
+	fd = ctl_open();
 	while (send(fd, "\x1a\x00", 2, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		continue;
-	check_served();
+	ctl_check_served();
 	guest_connect(&guest, pair.socket);
 	guest_open(&guest, 0, "app");
 	guest_close(&guest, 0);
@@ -683,8 +517,8 @@ TEST(connections_that_end_at_once_cost_nothing)
 {
 	start();
 	for (int i = 0; i < 500; i++)
-		close(connect_to());
-	check_served();
+		close(ctl_connect());
+	ctl_check_served();
 	check_eq(pair_count_log(&pair, "ctl: cannot accept"), 0);
 	pair_stop(&pair);
 }
@@ -704,11 +538,11 @@ TEST(a_client_that_leaves_before_the_answer_to_its_change_harms_nobody)
 	set.settings = settings;
 	request.verb_case = VGPU_CTL__REQUEST__VERB_SET;
 	request.set = &set;
-	fd = open_ctl();
+	fd = ctl_open();
 	check_eq(ctl_send(fd, &request.base, CTL_REQUEST_MAX), 0);
 	close(fd);
 	pair_wait_log(&pair, "a change by vgpuctl is in force", 1);
-	fd = open_ctl();
+	fd = ctl_open();
 	check_eq(limit_of_test(fd), 64 << 20);
 	close(fd);
 	pair_stop(&pair);
