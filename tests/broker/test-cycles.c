@@ -174,7 +174,7 @@ static void start(void)
 	n_reloads = 0;
 }
 
-TEST(a_thousand_vms_that_come_and_go_leave_nothing)
+TEST_SECONDS(a_thousand_vms_that_come_and_go_leave_nothing, 300)
 {
 	unsigned long kib;
 	struct guest guest;
