@@ -10,7 +10,8 @@
  *     keep; a reply that does not fit the client's socket, because it has not read the
  *     last one, ends the connection.
  *   - Who may do nothing gets one packet that says so, and no place among the clients.
- *   - Connections, requests and connections per second are bounded. A client that sends
+ *   - Connections, requests and connections per second are bounded, and the connections
+ *     of one user, so that a member of a group locks nobody else out. A client that sends
  *     no request for a while is disconnected.
  *
  * A change replaces the broker. So a client that asks for one leaves: its connection goes
@@ -82,6 +83,7 @@ static void client_free(struct ctl_client *client)
 	TAILQ_REMOVE(&server->clients, client, entry);
 	server->n_clients--;
 	server->n_monitors -= client->peer.access == VGPU_CTL__ACCESS__MONITOR;
+	server->n_users -= !ctl_peer_is_root(&client->peer);
 	free(client);
 }
 
@@ -312,6 +314,7 @@ static struct ctl_client *client_new(
 	TAILQ_INSERT_TAIL(&broker->ctl->clients, client, entry);
 	broker->ctl->n_clients++;
 	broker->ctl->n_monitors += peer->access == VGPU_CTL__ACCESS__MONITOR;
+	broker->ctl->n_users += !ctl_peer_is_root(peer);
 	loop_set_timer(&broker->loop, &client->deadline,
 		is_greeted ? CTL_IDLE_MS : CTL_HELLO_MS, handle_deadline);
 	if (loop_add(&broker->loop, &client->source, fd, receive)) {
@@ -321,6 +324,16 @@ static struct ctl_client *client_new(
 	return client;
 }
 
+static unsigned int count_clients_of(const struct ctl_server *server, uid_t uid)
+{
+	const struct ctl_client *client;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(client, &server->clients, entry)
+		n += client->peer.who.uid == uid;
+	return n;
+}
+
 /* Return: why there is no place for it, or NULL. */
 static const char *find_refusal(
 	const struct ctl_server *server, const struct ctl_peer *peer)
@@ -328,9 +341,15 @@ static const char *find_refusal(
 	if (!peer->access)
 		return peer->reason;
 	if (server->n_clients >= CTL_CLIENTS_MAX ||
+		(!ctl_peer_is_root(peer) && server->n_users >= CTL_USERS_MAX) ||
 		(peer->access == VGPU_CTL__ACCESS__MONITOR &&
 			server->n_monitors >= CTL_MONITORS_MAX))
 		return "vgpud has as many connections of vgpuctl as it serves at once";
+	if (!ctl_peer_is_root(peer) &&
+		count_clients_of(server, peer->who.uid) >= CTL_USER_MAX)
+		return "vgpud has as many connections of vgpuctl as it serves one user "
+		       "at "
+		       "once";
 	return NULL;
 }
 

@@ -15,9 +15,12 @@
 
 struct broker;
 
-/* Connections at a time, and those of them that monitors may have. */
+/* Connections at a time, and those of them that monitors may have, one user, and all
+ * users but root, who is let in whatever they do. */
 #define CTL_CLIENTS_MAX 32u
 #define CTL_MONITORS_MAX 16u
+#define CTL_USER_MAX 8u
+#define CTL_USERS_MAX 24u
 
 struct ctl_client {
 	TAILQ_ENTRY(ctl_client) entry;
@@ -39,6 +42,7 @@ struct ctl_server {
 	TAILQ_HEAD(, ctl_client) clients;
 	unsigned int n_clients;
 	unsigned int n_monitors;
+	unsigned int n_users; /* all but root's */
 	struct budget connections;
 	struct budget log;	/* lines about refused clients */
 	struct loop_timer rest; /* set: no connection is accepted */
