@@ -257,7 +257,9 @@ static enum ctl_status ask_remove(struct attach *attach)
 	remove.vm = (char *)attach->name;
 	request.verb_case = VGPU_CTL__REQUEST__VERB_REMOVE;
 	request.remove = &remove;
-	status = client_ask(&attach->client, &request, &reply);
+	/* It is gone already if the answer to a first request was lost. */
+	status = client_ask_permitting(
+		&attach->client, &request, VGPU_CTL__STATUS__UNKNOWN, &reply);
 	ctl_reply_freep(&reply);
 	return status;
 }

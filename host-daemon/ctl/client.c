@@ -16,9 +16,25 @@
 
 /* vgpud answers at once, or within a second if a broker is replaced meanwhile. */
 #define CLIENT_TIMEOUT_S 30
+/* Connections for one request, while others change the configuration all the time. */
+#define CLIENT_ATTEMPTS 100
 
-static enum ctl_status connect_to(struct client *client, const char *path)
+/* The end of a connection is printed by who tries no more. */
+static enum ctl_status lose(struct client *client)
 {
+	client->is_lost = true;
+	return CTL_NO_VGPUD;
+}
+
+static enum ctl_status tell_lost(void)
+{
+	return ctl_fail(CTL_NO_VGPUD,
+		"vgpud has ended the connection: its log may have a reason");
+}
+
+static enum ctl_status connect_to(struct client *client)
+{
+	const char *path = client->path;
 	const struct timeval timeout = { .tv_sec = CLIENT_TIMEOUT_S };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
@@ -60,8 +76,7 @@ static enum ctl_status receive(struct client *client, uint8_t **packetp, size_t 
 	if (r == PACKET_E_AGAIN)
 		return ctl_fail(CTL_NO_VGPUD, "vgpud has not answered for %d s",
 			CLIENT_TIMEOUT_S);
-	return ctl_fail(CTL_NO_VGPUD,
-		"vgpud has ended the connection: its log may have a reason");
+	return lose(client);
 }
 
 static enum ctl_status receive_hello(struct client *client)
@@ -86,45 +101,6 @@ static enum ctl_status receive_hello(struct client *client)
 	if (client->hello->access == VGPU_CTL__ACCESS__NONE)
 		return ctl_fail(CTL_DENIED, "%s", client->hello->reason);
 	return CTL_OK;
-}
-
-static enum ctl_status say_hello(struct client *client)
-{
-	VgpuCtl__Hello hello = VGPU_CTL__HELLO__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-	VgpuCtl__Reply *reply;
-	enum ctl_status status;
-
-	hello.version = CTL_VERSION;
-	hello.release = (char *)VGPUD_VERSION;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_HELLO;
-	request.hello = &hello;
-	status = client_ask(client, &request, &reply);
-	ctl_reply_freep(&reply);
-	return status;
-}
-
-enum ctl_status client_open(struct client *client, const char *path)
-{
-	enum ctl_status status;
-
-	*client = CLIENT_NULL;
-	status = connect_to(client, path);
-	if (!status)
-		status = receive_hello(client);
-	if (!status)
-		status = say_hello(client);
-	if (status)
-		client_close(client);
-	return status;
-}
-
-void client_close(struct client *client)
-{
-	ctl_hello_freep(&client->hello);
-	if (client->fd >= 0)
-		close(client->fd);
-	*client = CLIENT_NULL;
 }
 
 static enum ctl_status status_of(VgpuCtl__Status status)
@@ -172,7 +148,7 @@ static enum ctl_status receive_reply(struct client *client, uint64_t id,
 	return status;
 }
 
-static enum ctl_status ask(struct client *client, VgpuCtl__Request *request,
+static enum ctl_status ask_once(struct client *client, VgpuCtl__Request *request,
 	VgpuCtl__Status permitted, VgpuCtl__Reply **replyp)
 {
 	int r;
@@ -183,14 +159,107 @@ static enum ctl_status ask(struct client *client, VgpuCtl__Request *request,
 	if (r == -EMSGSIZE)
 		return ctl_fail(CTL_REFUSED, "the request is too long");
 	if (r)
-		return ctl_fail(CTL_NO_VGPUD, "vgpud has ended the connection");
+		return lose(client);
 	return receive_reply(client, request->id, permitted, replyp);
+}
+
+/*
+ * Connections
+ */
+
+static enum ctl_status say_hello(struct client *client)
+{
+	VgpuCtl__Hello hello = VGPU_CTL__HELLO__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+	VgpuCtl__Reply *reply;
+	enum ctl_status status;
+
+	hello.version = CTL_VERSION;
+	hello.release = (char *)VGPUD_VERSION;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_HELLO;
+	request.hello = &hello;
+	status = ask_once(client, &request, VGPU_CTL__STATUS__OK, &reply);
+	ctl_reply_freep(&reply);
+	return status;
+}
+
+static void disconnect(struct client *client)
+{
+	ctl_hello_freep(&client->hello);
+	client->hello = NULL;
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+	client->is_lost = false;
+}
+
+static enum ctl_status connect_once(struct client *client)
+{
+	enum ctl_status status;
+
+	disconnect(client);
+	status = connect_to(client);
+	if (!status)
+		status = receive_hello(client);
+	return status ? status : say_hello(client);
+}
+
+/* Connects until vgpud has greeted. */
+static enum ctl_status connect_again(struct client *client, unsigned int *leftp)
+{
+	enum ctl_status status;
+
+	do {
+		if (!(*leftp)--)
+			return tell_lost();
+		status = connect_once(client);
+	} while (client->is_lost);
+	return status;
+}
+
+enum ctl_status client_open(struct client *client, const char *path)
+{
+	unsigned int left = CLIENT_ATTEMPTS;
+	enum ctl_status status;
+
+	*client = CLIENT_NULL;
+	client->path = path;
+	status = connect_again(client, &left);
+	if (status)
+		client_close(client);
+	return status;
+}
+
+void client_close(struct client *client)
+{
+	disconnect(client);
+	*client = CLIENT_NULL;
+}
+
+/*
+ * Requests
+ */
+
+enum ctl_status client_ask_permitting(struct client *client, VgpuCtl__Request *request,
+	VgpuCtl__Status permitted, VgpuCtl__Reply **replyp)
+{
+	unsigned int left = CLIENT_ATTEMPTS;
+	enum ctl_status status;
+
+	for (;;) {
+		status = ask_once(client, request, permitted, replyp);
+		if (!client->is_lost)
+			return status;
+		status = connect_again(client, &left);
+		if (status)
+			return status;
+	}
 }
 
 enum ctl_status client_ask(
 	struct client *client, VgpuCtl__Request *request, VgpuCtl__Reply **replyp)
 {
-	return ask(client, request, VGPU_CTL__STATUS__OK, replyp);
+	return client_ask_permitting(client, request, VGPU_CTL__STATUS__OK, replyp);
 }
 
 enum ctl_status client_find(
@@ -204,7 +273,8 @@ enum ctl_status client_find(
 	show.vm = (char *)vm;
 	request.verb_case = VGPU_CTL__REQUEST__VERB_SHOW;
 	request.show = &show;
-	status = ask(client, &request, VGPU_CTL__STATUS__UNKNOWN, replyp);
+	status = client_ask_permitting(
+		client, &request, VGPU_CTL__STATUS__UNKNOWN, replyp);
 	is_shown = !status && (*replyp)->result_case == VGPU_CTL__REPLY__RESULT_SHOW;
 	if (!status && !is_shown) {
 		if ((*replyp)->status != VGPU_CTL__STATUS__UNKNOWN)

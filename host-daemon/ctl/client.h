@@ -3,15 +3,24 @@
 
 /*
  * Client: vgpuctl's connection to vgpud
+ *
+ * Each change of the configuration replaces vgpud's broker, and ends all connections but
+ * that of who made it. So a request whose answer is lost is sent again on another one: a
+ * change says how things shall be, and may be made twice.
  */
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "control/ctl-message.h"
 #include "ctl/ctl.h"
 
 struct client {
 	int fd;
+	const char *path;
 	VgpuCtl__Hello *hello; /* of vgpud */
 	uint64_t last_id;
+	bool is_lost; /* vgpud has ended the connection; nothing is printed yet */
 };
 
 #define CLIENT_NULL                                                                      \
@@ -20,8 +29,8 @@ struct client {
 		.fd = -1                                                                 \
 	}
 
-/* Connects and exchanges hellos; the reason of a failure is printed. Return: CTL_OK or
- * another status. */
+/* Connects and exchanges hellos; the reason of a failure is printed. The path is kept.
+ * Return: CTL_OK or another status. */
 enum ctl_status client_open(struct client *client, const char *path);
 void client_close(struct client *client);
 
@@ -34,6 +43,10 @@ void client_close(struct client *client);
  */
 enum ctl_status client_ask(
 	struct client *client, VgpuCtl__Request *request, VgpuCtl__Reply **replyp);
+
+/* The same, and a reply with that status is not a refusal. */
+enum ctl_status client_ask_permitting(struct client *client, VgpuCtl__Request *request,
+	VgpuCtl__Status permitted, VgpuCtl__Reply **replyp);
 
 /* Asks for a machine with its settings. *replyp is NULL if there is no such machine.
  * Return: CTL_OK or the status of a failure, which is printed. */

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 BUILD = Path(sys.argv[1]).absolute()
@@ -229,6 +230,50 @@ class Ctl(unittest.TestCase):
                                   capture_output=True, check=False)
             server.join()
         self.assertIn("WARN  vgpud: vgpud is of release 9.9, vgpuctl of ", done.stdout)
+
+    def test_while_others_change_all_the_time(self):
+        """Each change ends the connections of all others."""
+        ends = []
+
+        def change(key):
+            number = 0
+            while not ends:
+                number += 1
+                self.run_ctl("set", "two", f"{key}={100 + number % 2}")
+            self.run_ctl("set", "two", f"{key}=300")
+
+        with ThreadPoolExecutor() as pool:
+            changes = [pool.submit(change, key) for key in ("handles", "log-lines")]
+            try:
+                self.host.wait_for("a change by vgpuctl is in force", 5)
+                for _ in range(40):
+                    self.run_ctl("list")
+                    self.run_ctl("show", "two")
+            finally:
+                ends.append(True)
+            for done in changes:
+                done.result()
+        self.assertEqual((self.setting("handles"), self.setting("log-lines")), ("300", "300"))
+
+    def test_a_vgpud_that_ends_each_connection(self):
+        path = self.folder / "other"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(path))
+            listener.listen()
+
+            def serve():
+                try:
+                    while True:
+                        listener.accept()[0].close()
+                except OSError:
+                    pass
+
+            server = threading.Thread(target=serve)
+            server.start()
+            _, reason = self.run_ctl("--socket", str(path), "list", status=NO_VGPUD)
+            listener.shutdown(socket.SHUT_RDWR)
+            server.join()
+        self.assertIn("ended the connection", reason)
 
     def test_help(self):
         for verb in VERBS:
