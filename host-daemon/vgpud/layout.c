@@ -68,6 +68,18 @@ static int clear_owners(const struct layout *layout, int fd)
 static_assert(VGPU_OWNERS_OFF + LAYOUT_SIZE_MAX / VGPU_EXTENT_SIZE <= VGPU_EXTENT_SIZE,
 	"the table ends before the first area");
 
+/* It grows in a file that has a later one: by a clock that was set back since. */
+static uint64_t grow(uint64_t generation, int fd)
+{
+	struct vgpu_shm_header old;
+
+	if (pread(fd, &old, sizeof(old), 0) != (ssize_t)sizeof(old) ||
+		old.magic != VGPU_SHM_MAGIC || old.generation < generation ||
+		old.generation == UINT64_MAX)
+		return generation;
+	return old.generation + 1;
+}
+
 int layout_format(const struct layout *layout, int fd, uint64_t generation)
 {
 	static const struct vgpu_channel_entry no_entries[VGPU_CHANNELS_MAX];
@@ -80,7 +92,7 @@ int layout_format(const struct layout *layout, int fd, uint64_t generation)
 		.n_extents = layout->n_extents,
 		.status_off = VGPU_STATUS_OFF,
 		.heartbeat = 1,
-		.generation = generation,
+		.generation = grow(generation, fd),
 		.owners_off = VGPU_OWNERS_OFF,
 	};
 	static const uint8_t no_status[offsetof(struct vgpu_status, devices)];

@@ -64,6 +64,27 @@ TEST(formatting_writes_the_header_and_empties_the_table)
 	close(fd);
 }
 
+/* The clock that it is from may have been set back. */
+TEST(the_generation_of_a_file_grows)
+{
+	static const struct {
+		uint64_t given, expected;
+	} steps[] = { { 77, 77 }, { 78, 78 }, { 78, 79 }, { 5, 80 },
+		{ UINT64_MAX, UINT64_MAX }, { 5, 5 } };
+	struct vgpu_shm_header header;
+	struct layout layout;
+	const int fd = memfd_create("test", MFD_CLOEXEC);
+
+	layout_init(&layout, VGPU_SHM_SIZE_MIN, 1);
+	check_eq(ftruncate(fd, layout.size), 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		check_eq(layout_format(&layout, fd, steps[i].given), 0);
+		check_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
+		check_eq(header.generation, steps[i].expected);
+	}
+	close(fd);
+}
+
 TEST(a_file_that_was_cut_gives_an_error_and_no_signal)
 {
 	struct layout layout;
