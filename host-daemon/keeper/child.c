@@ -51,7 +51,8 @@ static void __attribute__((__noreturn__)) run(const struct child *child, pid_t p
 	sigset_t none;
 
 	/* The parent may have died before PR_SET_PDEATHSIG took effect. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+	if (!child->outlives &&
+		(prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
 		_exit(CHILD_EXIT_NOT_EXECUTED);
 	/* Programs other than vgpud itself run at vgpud's original priority. */
 	if (child->own_session) {

@@ -23,6 +23,7 @@ struct child {
 	int output;	  /* stdout and stderr of the child; -1: stderr of this process */
 	int network;	  /* network namespace of the child; -1: inherited */
 	bool own_session; /* so that it gets no ctrl-C of the terminal */
+	bool outlives;	  /* it is not killed when the calling process exits */
 };
 
 /*
@@ -38,7 +39,8 @@ void child_restore_priority(void);
 
 /*
  * Executes a program. Its stdin is /dev/null, it has only the given descriptors and no
- * blocked signals, and it is killed when the calling process exits.
+ * blocked signals, and unless it outlives the calling process it is killed when that one
+ * exits.
  *
  * Return: 0 or -errno. A program that cannot be executed exits with 127.
  */

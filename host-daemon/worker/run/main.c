@@ -4,6 +4,7 @@
  */
 
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,9 @@
 #include "worker/run/reservation.h"
 #include "worker/run/sandbox.h"
 #include "worker/run/session-life.h"
+
+/* How long a worker may take to end after its control socket. */
+#define HANGUP_S 5
 
 enum {
 	_WORKER_E_SUCCESS,
@@ -298,6 +302,31 @@ static int start_signals(struct worker_process *w)
 	return r ? vgpu_error_origin(r) : 0;
 }
 
+/* Ends a worker that is left alone, also if its first thread is in a driver. */
+static void *wait_for_hangup(void *data)
+{
+	struct worker_process *w = data;
+	struct pollfd poller = { .fd = w->options.control, .events = POLLRDHUP };
+
+	while (poll(&poller, 1, -1) < 0 || !poller.revents)
+		;
+	/* The first thread reads what was sent before, and tells the guest. */
+	sleep(HANGUP_S);
+	_exit(1);
+}
+
+/* A worker that does not end with its parent has this thread instead. */
+static int start_hangup(struct worker_process *w)
+{
+	pthread_t thread;
+	int r;
+
+	if (!w->options.sandbox.outlives)
+		return 0;
+	r = -pthread_create(&thread, NULL, wait_for_hangup, w);
+	return r ? vgpu_error_origin(r) : 0;
+}
+
 static int run(struct worker_process *w)
 {
 	pthread_t dispatcher;
@@ -308,6 +337,8 @@ static int run(struct worker_process *w)
 		r = begin_sandbox(w);
 	if (!r)
 		r = start_signals(w);
+	if (!r)
+		r = start_hangup(w);
 	if (!r)
 		r = reservation_make(&w->reservation);
 	if (!r)

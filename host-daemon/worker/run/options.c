@@ -23,6 +23,8 @@ static const char help[] =
 	"  --uid NUMBER           the user id to take on\n"
 	"  --allow-unprivileged yes|no  serve on NVIDIA's driver without --uid\n"
 	"                         (default: no)\n"
+	"  --outlive yes|no       live on without the process that started it, until\n"
+	"                         the control socket ends (default: no)\n"
 	"  --driver CHOICE        auto (default), nvidia, soft, null, or the path of a\n"
 	"                         libcuda.so.1\n"
 	"  --softgpu PATH         the library of the software device\n"
@@ -50,6 +52,7 @@ enum {
 	OPTION_SANDBOX,
 	OPTION_UID,
 	OPTION_UNPRIVILEGED,
+	OPTION_OUTLIVE,
 	OPTION_SOFTGPU,
 	OPTION_NULL_DRIVER,
 	OPTION_NAME,
@@ -72,6 +75,7 @@ static const struct option long_options[] = {
 	{ "sandbox", required_argument, NULL, OPTION_SANDBOX },
 	{ "uid", required_argument, NULL, OPTION_UID },
 	{ "allow-unprivileged", required_argument, NULL, OPTION_UNPRIVILEGED },
+	{ "outlive", required_argument, NULL, OPTION_OUTLIVE },
 	{ "softgpu", required_argument, NULL, OPTION_SOFTGPU },
 	{ "null-driver", required_argument, NULL, OPTION_NULL_DRIVER },
 	{ "softgpu-name", required_argument, NULL, OPTION_NAME },
@@ -189,6 +193,8 @@ static int parse_one(struct options *options, int option, const char *value)
 		return parse_u32(value, INT32_MAX, &options->sandbox.uid);
 	case OPTION_UNPRIVILEGED:
 		return parse_yes_no(value, &options->sandbox.unprivileged);
+	case OPTION_OUTLIVE:
+		return parse_yes_no(value, &options->sandbox.outlives);
 	case OPTION_DRIVER:
 		options->driver.choice = value;
 		return 0;

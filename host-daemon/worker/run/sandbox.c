@@ -147,7 +147,7 @@ int sandbox_enter(const struct sandbox_options *options, enum sandbox_profile pr
 		return vgpu_error_origin(-EPERM);
 	mallopt(M_ARENA_MAX, ARENAS_MAX);
 	r = change_user(options->uid);
-	if (!r)
+	if (!r && !options->outlives)
 		r = die_with_parent(parent);
 	if (!r && profile == SANDBOX_STRICT)
 		r = sandbox_files_end(&landlock);

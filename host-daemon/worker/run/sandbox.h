@@ -19,6 +19,7 @@ struct sandbox_options {
 	bool off;
 	uid_t uid;	   /* 0: as vgpud, because vgpud is not root */
 	bool unprivileged; /* use NVIDIA's driver nevertheless */
+	bool outlives;	   /* the process does not end with its parent */
 };
 
 /* The profile for a driver. */

@@ -84,6 +84,17 @@ TEST(the_sandbox_is_on_unless_it_is_switched_off)
 	check_eq(PARSE_MORE("--sandbox", "maybe"), OPTIONS_E_INVALID);
 }
 
+TEST(a_worker_ends_with_its_parent_unless_it_is_to_outlive_it)
+{
+	check_eq(PARSE_MORE("--driver", "soft"), 0);
+	check(!options.sandbox.outlives);
+	check_eq(PARSE_MORE("--outlive", "yes"), 0);
+	check(options.sandbox.outlives);
+	check_eq(PARSE_MORE("--outlive", "no"), 0);
+	check(!options.sandbox.outlives);
+	check_eq(PARSE_MORE("--outlive", "perhaps"), OPTIONS_E_INVALID);
+}
+
 TEST(unknown_arguments_are_refused)
 {
 	check_eq(PARSE_MORE("--turbo"), OPTIONS_E_INVALID);
