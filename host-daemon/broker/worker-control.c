@@ -27,6 +27,7 @@
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
 #include "vgpud/container-of.h"
+#include "vgpud/link.h"
 
 /* Messages of one worker in a row, before other sources have their turn. */
 #define WORKER_BATCH 16
@@ -252,7 +253,11 @@ static void log_exit(const struct worker *worker, int status)
 	if (worker->state == WORKER_ENDING ||
 		(worker->channel && !account_take_log_line(worker->channel->vm->account)))
 		return;
-	if (WIFSIGNALED(status))
+	if (status == LINK_STATUS_UNKNOWN)
+		vgpu_log_info("worker=%d: it has ended, and how is not known: vgpud was "
+			      "started again meanwhile",
+			(int)worker->pid);
+	else if (WIFSIGNALED(status))
 		vgpu_log_warning("worker=%d: it was ended by signal %d (%s)",
 			(int)worker->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))

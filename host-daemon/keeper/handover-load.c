@@ -82,6 +82,11 @@ static int load_image(struct image_store *store, const VgpuKeeper__Image *in)
 		return vgpu_error_origin(-EINVAL);
 	if (take(in->memory) < 0)
 		return vgpu_error_origin(-EBADF);
+	/* In the piece after this one as well, if images before it have gone since. */
+	if (image_store_find(store, in->digest.data)) {
+		close(in->memory);
+		return 0;
+	}
 	return image_store_add(store, in->digest.data, in->size, in->memory);
 }
 
@@ -97,6 +102,10 @@ static int load_share(struct share_table *table, const VgpuKeeper__Share *in)
 	memcpy(template.token, in->token.data, sizeof(template.token));
 	r = share_table_add(
 		table, &template, in->holders[0]->worker, in->holders[0]->cookie);
+	if (r == -EEXIST) {
+		close(in->memory);
+		return 0;
+	}
 	if (!r)
 		share = TAILQ_LAST(&table->shares, shares);
 	for (size_t i = 1; !r && i < in->n_holders; i++)
@@ -115,24 +124,96 @@ static const struct config_vm *find_section(const struct config *config, const c
 	return NULL;
 }
 
-static int load_section(struct endpoint *endpoint, const VgpuKeeper__Section *in,
-	const struct config *config)
+/* Adds the endpoint of a section, or finds it: another piece may have come before. */
+static struct endpoint *get_endpoint(
+	struct endpoints *endpoints, const struct config_vm *section)
 {
-	int r;
+	struct endpoint *endpoint = endpoints->endpoints;
 
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++, endpoint++)
+		if (endpoint->config == section)
+			return endpoint;
+	*endpoint = (struct endpoint){
+		.config = section,
+		.listener = LISTENER_NULL,
+		.quota = -1,
+	};
 	image_store_init(&endpoint->images);
 	share_table_init(&endpoint->shares);
-	endpoint->config = find_section(config, in->name);
-	if (!endpoint->config)
+	endpoints->n_endpoints++;
+	return endpoint;
+}
+
+/* Whether the section has that socket, or none, in the configuration. */
+static bool is_place(const struct config_vm *section, const VgpuKeeper__Listener *in)
+{
+	if (section->transport == CONFIG_PLAIN || !in)
+		return section->transport == CONFIG_PLAIN && !in;
+	return !strcmp(in->path, section->socket);
+}
+
+/* What was stored for a configuration before that one. */
+static void drop_section(const VgpuKeeper__Section *in)
+{
+	vgpu_close(in->quota);
+	if (in->listener) {
+		vgpu_close(in->listener->socket);
+		vgpu_close(in->listener->lock);
+	}
+	for (size_t i = 0; i < in->n_images; i++)
+		vgpu_close(in->images[i]->memory);
+	for (size_t i = 0; i < in->n_shares; i++)
+		vgpu_close(in->shares[i]->memory);
+}
+
+static int load_section(struct endpoints *endpoints, const VgpuKeeper__Section *in,
+	const struct config *config, bool restarted)
+{
+	const struct config_vm *section = find_section(config, in->name);
+	const bool is_part = restarted && in->quota == -1;
+	struct endpoint *endpoint;
+	int r = 0;
+
+	if (restarted && (!section || (!is_part && !is_place(section, in->listener)))) {
+		drop_section(in);
+		return 0;
+	}
+	if (!section)
 		return vgpu_error_origin(-EINVAL);
-	endpoint->quota = take(in->quota);
-	r = endpoint->quota < 0 ? endpoint->quota
-				: load_listener(&endpoint->listener, in->listener);
+	endpoint = get_endpoint(endpoints, section);
+	if (!is_part) {
+		endpoint->quota = take(in->quota);
+		r = endpoint->quota < 0
+			    ? endpoint->quota
+			    : load_listener(&endpoint->listener, in->listener);
+	}
 	for (size_t i = 0; !r && i < in->n_images; i++)
 		r = load_image(&endpoint->images, in->images[i]);
 	for (size_t i = 0; !r && i < in->n_shares; i++)
 		r = load_share(&endpoint->shares, in->shares[i]);
 	return r;
+}
+
+/* Only pieces of it are there: the section opens its socket as a new one. */
+static void drop_pieces(struct endpoints *endpoints)
+{
+	struct endpoint *endpoint, *last;
+
+	for (unsigned int i = endpoints->n_endpoints; i-- > 0;) {
+		endpoint = &endpoints->endpoints[i];
+		if (endpoint->quota >= 0)
+			continue;
+		image_store_clear(&endpoint->images);
+		share_table_clear(&endpoint->shares);
+		last = &endpoints->endpoints[--endpoints->n_endpoints];
+		if (endpoint == last)
+			continue;
+		endpoint->config = last->config;
+		endpoint->listener = last->listener;
+		endpoint->quota = last->quota;
+		image_store_move(&endpoint->images, &last->images);
+		share_table_move(&endpoint->shares, &last->shares);
+	}
 }
 
 static bool is_vm(const VgpuKeeper__Vm *in)
@@ -147,12 +228,13 @@ static bool is_vm(const VgpuKeeper__Vm *in)
 }
 
 static int load_vm(struct endpoints *endpoints, const VgpuKeeper__Vm *in,
-	const struct config *config)
+	const struct config *config, bool restarted)
 {
 	const struct config_vm *section = find_section(config, in->section);
+	const bool leaving = in->leaving || (restarted && !section);
 	struct held_vm *vm;
 
-	if ((!section && !in->leaving) || !is_vm(in))
+	if ((!section && !leaving) || !is_vm(in))
 		return vgpu_error_origin(-EINVAL);
 	vm = calloc(1, sizeof(*vm));
 	if (!vm)
@@ -176,7 +258,11 @@ static int load_vm(struct endpoints *endpoints, const VgpuKeeper__Vm *in,
 		vm->doorbells[i] = in->doorbells[i];
 	for (size_t i = 0; i < in->n_interrupts; i++)
 		vm->interrupts[i] = in->interrupts[i];
-	endpoints_adopt(endpoints, vm, in->leaving);
+	if (leaving)
+		held_vm_strip(vm);
+	if (vm->id > endpoints->last_id)
+		endpoints->last_id = vm->id;
+	endpoints_adopt(endpoints, vm, leaving);
 	return 0;
 }
 
@@ -184,7 +270,8 @@ static int load_worker(struct held_workers *workers, const VgpuKeeper__Worker *i
 {
 	struct held_worker *worker;
 
-	if (!in->pid || take(in->control) < 0 || take(in->stats) < 0 || take(in->log) < 0)
+	if (!in->pid || take(in->control) < 0 || take(in->stats) < 0 ||
+		take(in->log) < 0 || !is_open_or_none((int)in->pidfd - 1))
 		return vgpu_error_origin(-EINVAL);
 	worker = calloc(1, sizeof(*worker));
 	if (!worker)
@@ -195,6 +282,7 @@ static int load_worker(struct held_workers *workers, const VgpuKeeper__Worker *i
 		.control = in->control,
 		.stats = in->stats,
 		.log = in->log,
+		.pidfd = (int)in->pidfd - 1,
 		.uid = in->uid,
 		.exited = in->exited,
 		.status = in->status,
@@ -214,15 +302,15 @@ static int load_endpoints(struct endpoints *endpoints, const VgpuKeeper__State *
 		return r;
 	endpoints->last_id = state->last_vm;
 	endpoints->last_peer = state->last_peer;
-	endpoints->endpoints = calloc(state->n_sections, sizeof(*endpoints->endpoints));
+	endpoints->endpoints =
+		calloc(state->n_sections + 1, sizeof(*endpoints->endpoints));
 	if (!endpoints->endpoints)
 		return vgpu_error_origin(-ENOMEM);
-	for (size_t i = 0; !r && i < state->n_sections; i++) {
-		endpoints->n_endpoints++;
-		r = load_section(&endpoints->endpoints[i], state->sections[i], config);
-	}
+	for (size_t i = 0; !r && i < state->n_sections; i++)
+		r = load_section(endpoints, state->sections[i], config, state->restarted);
+	drop_pieces(endpoints);
 	for (size_t i = 0; !r && i < state->n_vms; i++)
-		r = load_vm(endpoints, state->vms[i], config);
+		r = load_vm(endpoints, state->vms[i], config, state->restarted);
 	return r ? r : endpoints_reload(endpoints, config);
 }
 
@@ -233,6 +321,16 @@ static int load_ctl(struct held_ctl *ctl, const VgpuKeeper__State *state)
 	ctl->client = state->client;
 	ctl->request = state->request;
 	return load_listener(&ctl->listener, state->ctl);
+}
+
+static int load_store(struct store *store, const VgpuKeeper__State *state)
+{
+	int r = 0;
+
+	store->n_max = state->store < STORE_MAX ? state->store : STORE_MAX;
+	for (size_t i = 0; !r && i < state->n_stored; i++)
+		r = store_add(store, state->stored[i]->number, state->stored[i]->key);
+	return r;
 }
 
 int handover_load(struct handover *handover, int file, const struct config *config)
@@ -252,9 +350,15 @@ int handover_load(struct handover *handover, int file, const struct config *conf
 	handover->previous = state->previous;
 	handover->last_worker = state->last_worker;
 	handover->last_uid = state->last_uid;
-	r = load_ctl(handover->ctl, state);
-	for (size_t i = 0; !r && i < state->n_workers; i++)
+	handover->restarted = state->restarted;
+	r = load_store(handover->store, state);
+	if (!r)
+		r = load_ctl(handover->ctl, state);
+	for (size_t i = 0; !r && i < state->n_workers; i++) {
 		r = load_worker(handover->workers, state->workers[i]);
+		if (state->workers[i]->id > handover->last_worker)
+			handover->last_worker = state->workers[i]->id;
+	}
 	return r ? r : load_endpoints(handover->endpoints, state, config);
 }
 

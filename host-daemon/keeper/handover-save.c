@@ -32,7 +32,8 @@ struct saver {
 	struct handover_state *state;
 	struct block *blocks; /* all memory of the message */
 	size_t n_fds_max;
-	bool failed; /* memory ran out */
+	bool failed;   /* memory ran out */
+	bool by_place; /* numbers are places in the list */
 };
 
 /* Return: zeroed memory of n elements, or NULL: the saver has failed. */
@@ -78,7 +79,7 @@ static int leave(struct saver *saver, int fd)
 		saver->n_fds_max = n;
 	}
 	state->fds[state->n_fds++] = fd;
-	return fd;
+	return saver->by_place ? (int)state->n_fds - 1 : fd;
 }
 
 static int32_t *leave_all(struct saver *saver, const int *fds, uint32_t n)
@@ -151,27 +152,65 @@ static VgpuKeeper__Share *save_share(struct saver *saver, const struct share *sh
 	return out;
 }
 
-static VgpuKeeper__Section *save_section(
+static VgpuKeeper__Section *begin_section(
 	struct saver *saver, const struct endpoint *endpoint)
 {
 	VgpuKeeper__Section *out = take(saver, 1, sizeof(*out));
-	const struct stored_image *image;
-	const struct share *share;
 
 	if (!out)
 		return NULL;
 	vgpu_keeper__section__init(out);
 	out->name = (char *)endpoint->config->name;
+	out->quota = -1;
+	return out;
+}
+
+static void save_place(
+	struct saver *saver, const struct endpoint *endpoint, VgpuKeeper__Section *out)
+{
 	out->listener = save_listener(saver, &endpoint->listener);
 	out->quota = leave(saver, endpoint->quota);
+}
+
+/* At most n, from that one on. */
+static void save_images(struct saver *saver, const struct endpoint *endpoint,
+	size_t first, size_t n, VgpuKeeper__Section *out)
+{
+	const struct stored_image *image;
+	size_t i = 0;
+
 	out->images = take(saver, endpoint->images.n, sizeof(*out->images));
-	TAILQ_FOREACH(image, &endpoint->images.images, entry)
-		if (out->images)
+	TAILQ_FOREACH(image, &endpoint->images.images, entry) {
+		if (out->images && i >= first && i - first < n)
 			out->images[out->n_images++] = save_image(saver, image);
+		i++;
+	}
+}
+
+static void save_shares(struct saver *saver, const struct endpoint *endpoint,
+	size_t first, size_t n, VgpuKeeper__Section *out)
+{
+	const struct share *share;
+	size_t i = 0;
+
 	out->shares = take(saver, endpoint->shares.n, sizeof(*out->shares));
-	TAILQ_FOREACH(share, &endpoint->shares.shares, entry)
-		if (out->shares)
+	TAILQ_FOREACH(share, &endpoint->shares.shares, entry) {
+		if (out->shares && i >= first && i - first < n)
 			out->shares[out->n_shares++] = save_share(saver, share);
+		i++;
+	}
+}
+
+static VgpuKeeper__Section *save_section(
+	struct saver *saver, const struct endpoint *endpoint)
+{
+	VgpuKeeper__Section *out = begin_section(saver, endpoint);
+
+	if (!out)
+		return NULL;
+	save_place(saver, endpoint, out);
+	save_images(saver, endpoint, 0, SIZE_MAX, out);
+	save_shares(saver, endpoint, 0, SIZE_MAX, out);
 	return out;
 }
 
@@ -219,6 +258,8 @@ static VgpuKeeper__Worker *save_worker(
 	out->uid = worker->uid;
 	out->exited = worker->exited;
 	out->status = worker->status;
+	if (worker->pidfd >= 0)
+		out->pidfd = (uint32_t)leave(saver, worker->pidfd) + 1;
 	return out;
 }
 
@@ -228,8 +269,6 @@ static void save_endpoints(
 	const struct held_vm *vm;
 	size_t n = 0;
 
-	out->last_vm = endpoints->last_id;
-	out->last_peer = endpoints->last_peer;
 	out->sections = take(saver, endpoints->n_endpoints, sizeof(*out->sections));
 	for (unsigned int i = 0; out->sections && i < endpoints->n_endpoints; i++)
 		out->sections[out->n_sections++] =
@@ -261,10 +300,29 @@ static void save_workers(
 			out->workers[out->n_workers++] = save_worker(saver, worker);
 }
 
-static void save_all(
+static void save_stored(
+	struct saver *saver, const struct store *store, VgpuKeeper__State *out)
+{
+	const struct stored *stored;
+
+	out->store = store->n_max;
+	out->stored = take(saver, store->n, sizeof(*out->stored));
+	for (unsigned int i = 0; out->stored && i < STORE_BUCKETS; i++)
+		for (stored = store->buckets[i]; stored; stored = stored->next) {
+			VgpuKeeper__Stored *one = take(saver, 1, sizeof(*one));
+
+			if (!one)
+				return;
+			vgpu_keeper__stored__init(one);
+			one->number = stored->number;
+			one->key = stored->key;
+			out->stored[out->n_stored++] = one;
+		}
+}
+
+static void save_base(
 	struct saver *saver, const struct handover *handover, VgpuKeeper__State *out)
 {
-	vgpu_keeper__state__init(out);
 	out->version = LINK_VERSION;
 	out->program = handover->program;
 	out->sources = leave(saver, handover->sources);
@@ -274,6 +332,16 @@ static void save_all(
 	out->request = handover->ctl->request;
 	out->last_worker = handover->last_worker;
 	out->last_uid = handover->last_uid;
+	out->last_vm = handover->endpoints->last_id;
+	out->last_peer = handover->endpoints->last_peer;
+}
+
+static void save_all(
+	struct saver *saver, const struct handover *handover, VgpuKeeper__State *out)
+{
+	vgpu_keeper__state__init(out);
+	save_base(saver, handover, out);
+	save_stored(saver, handover->store, out);
 	save_endpoints(saver, handover->endpoints, out);
 	save_workers(saver, handover->workers, out);
 }
@@ -304,6 +372,63 @@ int handover_save(struct handover_state *state, const struct handover *handover)
 
 	*state = (struct handover_state)HANDOVER_STATE_NULL;
 	save_all(&saver, handover, &message);
+	r = saver.failed ? vgpu_error_origin(-ENOMEM)
+			 : write_file(&message, &state->file);
+	saver_deinit(&saver);
+	return r;
+}
+
+static VgpuKeeper__Section *save_section_part(
+	struct saver *saver, const struct handover_part *part)
+{
+	const struct endpoint *endpoint = part->endpoint;
+	VgpuKeeper__Section *out = begin_section(saver, endpoint);
+
+	if (!out)
+		return NULL;
+	if (part->kind == HANDOVER_SECTION)
+		save_place(saver, endpoint, out);
+	else if (part->kind == HANDOVER_IMAGES)
+		save_images(saver, endpoint, part->first, HANDOVER_CHUNK, out);
+	else
+		save_shares(saver, endpoint, part->first, HANDOVER_CHUNK, out);
+	return out;
+}
+
+int handover_save_part(struct handover_state *state, const struct handover_part *part)
+{
+	struct saver saver = { .state = state, .by_place = true };
+	VgpuKeeper__Section *section;
+	VgpuKeeper__Worker *worker;
+	VgpuKeeper__State message;
+	VgpuKeeper__Vm *vm;
+	int r;
+
+	*state = (struct handover_state)HANDOVER_STATE_NULL;
+	vgpu_keeper__state__init(&message);
+	switch (part->kind) {
+	case HANDOVER_BASE:
+		save_base(&saver, part->handover, &message);
+		break;
+	case HANDOVER_SECTION:
+	case HANDOVER_IMAGES:
+	case HANDOVER_SHARES:
+		section = save_section_part(&saver, part);
+		message.sections = &section;
+		message.n_sections = 1;
+		break;
+	case HANDOVER_VM:
+	case HANDOVER_LEAVING:
+		vm = save_vm(&saver, part->vm, part->kind == HANDOVER_LEAVING);
+		message.vms = &vm;
+		message.n_vms = 1;
+		break;
+	case HANDOVER_WORKER:
+		worker = save_worker(&saver, part->worker);
+		message.workers = &worker;
+		message.n_workers = 1;
+		break;
+	}
 	r = saver.failed ? vgpu_error_origin(-ENOMEM)
 			 : write_file(&message, &state->file);
 	saver_deinit(&saver);

@@ -5,6 +5,8 @@
  * Handover: what a keeper leaves to its successor, another program that it executes
  *
  * The process stays the same: its children remain its children, and its descriptors open.
+ * If the service manager keeps the descriptors, see store.h, the successor may be another
+ * process as well.
  */
 
 #include <stdbool.h>
@@ -14,6 +16,7 @@
 #include "keeper/endpoints.h"
 #include "keeper/held-ctl.h"
 #include "keeper/held-worker.h"
+#include "keeper/store.h"
 #include "vgpud/config.h"
 
 /* argv[1] of a successor, before the number of the state and the path of the
@@ -33,6 +36,31 @@ struct handover {
 	struct endpoints *endpoints;
 	struct held_ctl *ctl;
 	struct held_workers *workers;
+	struct store *store;
+	bool restarted; /* the keeper that left it was another process */
+};
+
+/* A piece of that, which is kept by itself. */
+enum handover_kind {
+	HANDOVER_BASE, /* what there is once */
+	HANDOVER_SECTION,
+	HANDOVER_IMAGES, /* of a section, and so are shares */
+	HANDOVER_SHARES,
+	HANDOVER_VM,
+	HANDOVER_LEAVING, /* a VM that the broker has released */
+	HANDOVER_WORKER,
+};
+
+/* Most images or shares in a piece. */
+#define HANDOVER_CHUNK 200
+
+struct handover_part {
+	enum handover_kind kind;
+	const struct handover *handover; /* of the base */
+	const struct endpoint *endpoint; /* of the next three */
+	size_t first;			 /* image or share */
+	const struct held_vm *vm;
+	const struct held_worker *worker;
 };
 
 /* The parts in a memory file, and the descriptors that they mention. */
@@ -50,6 +78,9 @@ struct handover_state {
 /* Return: 0 or -errno; deinitialise in any case. Closes none of the descriptors but the
  * memory file. */
 int handover_save(struct handover_state *state, const struct handover *handover);
+
+/* The same for a piece, whose numbers are places in the list of its descriptors. */
+int handover_save_part(struct handover_state *state, const struct handover_part *part);
 void handover_state_deinit(struct handover_state *state);
 
 /*

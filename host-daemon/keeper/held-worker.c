@@ -3,17 +3,22 @@
  * Held worker: a worker process and vgpud's ends of its sockets and pipes
  *
  * Workers are children of the keeper, not of the broker that requested them: so they
- * outlive a broker, die with the keeper, and only the process that reaps a pid ever
- * signals it.
+ * outlive a broker, and only the process that reaps a pid ever signals it. They die with
+ * the keeper, unless the service manager keeps their descriptors for the next one: that
+ * one has their pidfds.
  */
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "control/control.h"
 #include "keeper/child.h"
@@ -22,7 +27,9 @@
 #include "vgpud/closer.h"
 #include "vgpud/link.h"
 
-#define WORKER_ARGS_MAX 40
+#define WORKER_ARGS_MAX 42
+/* How long a killed worker of another process is waited for. */
+#define EXIT_MS 5000
 
 /* Command line under construction; numbers are written into `text`. */
 struct args {
@@ -39,7 +46,8 @@ static void add_option(struct args *args, const char *name, const char *value)
 	args->argv[args->n++] = value;
 }
 
-static void make_args(struct args *args, const struct config *config, uid_t uid)
+static void make_args(
+	struct args *args, const struct config *config, uid_t uid, bool outlives)
 {
 	*args = (struct args){ .argv = { "vgpu-worker" }, .n = 1 };
 	add_option(args, "--control", "3");
@@ -48,6 +56,8 @@ static void make_args(struct args *args, const struct config *config, uid_t uid)
 	add_option(args, "--sandbox", config->sandbox ? "yes" : "no");
 	add_option(
 		args, "--allow-unprivileged", config->allow_unprivileged ? "yes" : "no");
+	if (outlives)
+		add_option(args, "--outlive", "yes");
 	if (uid) {
 		snprintf(args->uid, sizeof(args->uid), "%u", (unsigned int)uid);
 		add_option(args, "--uid", args->uid);
@@ -95,7 +105,7 @@ static int make_stats(int *fdp)
 }
 
 int held_worker_new(struct held_worker **workerp, const struct config *config,
-	uint64_t id, uid_t uid, int network)
+	uint64_t id, uid_t uid, int network, bool outlives)
 {
 	_vgpu_cleanup_(vgpu_closep) int ours = -1, theirs = -1, stats = -1, log = -1;
 	_vgpu_cleanup_(vgpu_closep) int output = -1;
@@ -107,6 +117,7 @@ int held_worker_new(struct held_worker **workerp, const struct config *config,
 		.output = -1,
 		.network = network,
 		.own_session = true,
+		.outlives = outlives,
 	};
 	struct args args;
 	int pair[2], r;
@@ -128,7 +139,7 @@ int held_worker_new(struct held_worker **workerp, const struct config *config,
 	r = make_stats(&stats);
 	if (r)
 		return vgpu_error_trace(r);
-	make_args(&args, config, uid);
+	make_args(&args, config, uid, outlives);
 	child.argv = (char *const *)args.argv;
 	child.output = output;
 	child.fds = (int[]){ theirs, stats };
@@ -140,6 +151,7 @@ int held_worker_new(struct held_worker **workerp, const struct config *config,
 	worker->control = ours;
 	worker->stats = stats;
 	worker->log = log;
+	worker->pidfd = -1;
 	*workerp = worker;
 	worker = NULL;
 	ours = stats = log = -1;
@@ -184,15 +196,26 @@ uid_t held_workers_pick_uid(const struct held_workers *workers,
 	return uid;
 }
 
+/* Until the process has exited; the kernel ends it soon. */
+static void wait_for(int pidfd)
+{
+	struct pollfd poller = { .fd = pidfd, .events = POLLIN };
+
+	while (poll(&poller, 1, EXIT_MS) < 0 && errno == EINTR)
+		;
+}
+
 struct held_worker *held_worker_free(struct held_worker *worker)
 {
 	if (!worker)
 		return NULL;
-	if (!worker->exited) {
-		kill(worker->pid, SIGKILL);
+	held_worker_kill(worker);
+	if (worker->pidfd >= 0)
+		wait_for(worker->pidfd);
+	else if (!worker->exited)
 		while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
 			;
-	}
+	vgpu_close(worker->pidfd);
 	closer_close(worker->control);
 	closer_close(worker->stats);
 	vgpu_close(worker->log);
@@ -202,8 +225,45 @@ struct held_worker *held_worker_free(struct held_worker *worker)
 
 void held_worker_kill(const struct held_worker *worker)
 {
-	if (!worker->exited)
+	if (worker->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
+	else if (!worker->exited)
 		kill(worker->pid, SIGKILL);
+}
+
+int held_workers_watch(const struct held_workers *workers, int *fdp)
+{
+	const struct held_worker *worker;
+	struct epoll_event event = { .events = EPOLLIN };
+
+	*fdp = epoll_create1(EPOLL_CLOEXEC);
+	if (*fdp < 0)
+		return vgpu_error_origin(-errno);
+	TAILQ_FOREACH(worker, workers, entry) {
+		event.data.u64 = worker->id;
+		if (worker->pidfd >= 0 &&
+			epoll_ctl(*fdp, EPOLL_CTL_ADD, worker->pidfd, &event) < 0)
+			return vgpu_error_origin(-errno);
+	}
+	return 0;
+}
+
+struct held_worker *held_workers_next_exit(const struct held_workers *workers, int fd)
+{
+	struct held_worker *worker;
+	struct epoll_event event;
+
+	if (epoll_wait(fd, &event, 1, 0) != 1)
+		return NULL;
+	worker = held_workers_find(workers, event.data.u64);
+	if (!worker || worker->pidfd < 0)
+		return NULL;
+	/* Others may have it as well, so closing does not remove it. */
+	epoll_ctl(fd, EPOLL_CTL_DEL, worker->pidfd, NULL);
+	worker->pidfd = vgpu_close(worker->pidfd);
+	worker->exited = true;
+	worker->status = LINK_STATUS_UNKNOWN;
+	return worker;
 }
 
 int held_worker_tell(const struct held_worker *worker, int link)

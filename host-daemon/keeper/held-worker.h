@@ -19,9 +19,10 @@ struct held_worker {
 	int control;
 	int stats;
 	int log;     /* read end of its standard error */
+	int pidfd;   /* -1: it is a child of this process, or has exited */
 	uid_t uid;   /* 0: vgpud's own */
 	bool exited; /* reaped: its pid may be reused */
-	int status;
+	int status;  /* LINK_STATUS_UNKNOWN: of no child of this process */
 };
 
 TAILQ_HEAD(held_workers, held_worker);
@@ -30,16 +31,16 @@ TAILQ_HEAD(held_workers, held_worker);
 #define HELD_WORKER_FDS 3
 
 /*
- * Starts a worker. It dies with the keeper, and has only the standard descriptors and two
- * others.
+ * Starts a worker. It has only the standard descriptors and two others.
  *
  * @uid:	user id in its sandbox; 0: unchanged
  * @network:	namespace, or -1
+ * @outlives:	it does not die with the keeper, but with its control socket
  *
  * Return: 0 or -errno.
  */
 int held_worker_new(struct held_worker **workerp, const struct config *config,
-	uint64_t id, uid_t uid, int network);
+	uint64_t id, uid_t uid, int network, bool outlives);
 
 /* Return: the worker, or NULL. */
 struct held_worker *held_workers_find(const struct held_workers *workers, uint64_t id);
@@ -54,6 +55,16 @@ uid_t held_workers_pick_uid(const struct held_workers *workers,
 
 /* Kills and reaps the process if that has not been done. */
 struct held_worker *held_worker_free(struct held_worker *worker);
+
+/*
+ * Workers that another process has started, of which this one has pidfds instead of
+ * exit statuses.
+ *
+ * held_workers_watch() makes a descriptor that becomes readable when one of them exits;
+ * held_workers_next_exit() returns one that has exited, or NULL.
+ */
+int held_workers_watch(const struct held_workers *workers, int *fdp);
+struct held_worker *held_workers_next_exit(const struct held_workers *workers, int fd);
 
 void held_worker_kill(const struct held_worker *worker);
 

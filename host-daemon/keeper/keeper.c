@@ -15,6 +15,10 @@
  * after a trial, and hands everything over. If the broker of its successor does not
  * start, or keeps dying, the successor executes the previous program again.
  *
+ * If the service manager keeps descriptors, see store.h, the keeper stores all of them
+ * there whenever they change. Then a keeper that was killed, or one that leaves in order
+ * to be started again (SIGUSR1), has a successor as well: the next process.
+ *
  * A message that does not reach the broker is not an error here: either the broker has
  * ended, and the next one learns everything when it starts, or it does not read its
  * socket, and is killed, with the same result. A broker that hangs while there is nothing
@@ -40,8 +44,11 @@
 #include "keeper/held-ctl.h"
 #include "keeper/held-sensors.h"
 #include "keeper/held-worker.h"
+#include "keeper/keeper-state.h"
 #include "keeper/keeper.h"
 #include "keeper/process.h"
+#include "keeper/succession.h"
+#include "keeper/store.h"
 #include "keeper/trial.h"
 #include "keeper/watch.h"
 #include "vgpu/error.h"
@@ -54,11 +61,10 @@
 
 /* How long the broker may take to end all workers after LINK_DRAIN. */
 #define KEEPER_DRAIN_MS 4000
-/* A broker that dies this often in that time is not started again. */
-#define KEEPER_RESTARTS_MAX 5
+/* Time in which a broker that dies KEEPER_RESTARTS_MAX times is not started again. */
 #define KEEPER_RESTARTS_MS 10000
-/* Descriptors it polls itself: signals and link. */
-#define KEEPER_POLLS 2
+/* Descriptors it polls itself: signals, link, workers of an earlier process. */
+#define KEEPER_POLLS 3
 /* A broker hangs if it reads no message for that time; a starting one has longer. */
 #define KEEPER_LINK_TIMEOUT_S 1
 #define KEEPER_LINK_START_S 5
@@ -67,46 +73,10 @@
 #define KEEPER_PAUSE_MIN_MS 100
 #define KEEPER_PAUSE_MAX_MS 5000
 
-struct keeper {
-	struct config **configp;
-	const char *path;	/* of the configuration */
-	char program[PATH_MAX]; /* path of vgpud's program on the disk */
-	int previous;		/* the program before this one, or -1 */
-	int sources;		/* sealed memfd with those of the configuration */
-	int signals;
-
-	struct endpoints endpoints;
-	struct held_ctl ctl;
-	struct held_workers workers;
-	uint64_t last_worker;
-	unsigned int last_uid; /* place in the range, from 1 */
-	int network;	       /* namespace without any network, or -1 */
-	struct held_sensors sensors;
-
-	pid_t broker; /* 0: none runs */
-	int link;
-	struct watch watch;
-	int64_t start_at;	  /* ms; not 0: the next start of a broker */
-	unsigned int n_shortages; /* failed starts in a row for lack of resources */
-	struct trial trial;	  /* of the program on the disk */
-	bool is_leaving;	  /* the successor follows the broker's exit */
-	bool broker_ready;	  /* LINK_READY was received from it */
-	bool is_broker_gone;	  /* its last messages get no answer */
-	bool replacing;		  /* it was killed on purpose */
-	bool ready;		  /* any broker was ready */
-	bool draining;
-	int64_t drain_end;
-	int64_t report_at; /* next notify_alive(), ms; 0: none yet */
-	int status;	   /* exit status so far */
-	int64_t restarts[KEEPER_RESTARTS_MAX];
-
-	struct pollfd *polls;
-	unsigned int n_polls_max;
-};
-
 static void handle_message(struct keeper *keeper, const struct link_message *message,
 	const int *fds, size_t n_fds);
 static void configure(struct keeper *keeper, uint64_t request, int sources, int client);
+static void drain(struct keeper *keeper, int signo);
 
 /*
  * Broker
@@ -183,91 +153,6 @@ static void close_link(struct keeper *keeper)
 	keeper->endpoints.link = -1;
 }
 
-static void log_broker_exit(int status)
-{
-	if (WIFSIGNALED(status))
-		vgpu_log_error("the broker was ended by signal %d (%s), another is "
-			       "started; running jobs continue",
-			WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else
-		vgpu_log_error("the broker exited with %d, another is started; running "
-			       "jobs continue",
-			WEXITSTATUS(status));
-}
-
-/*
- * Successor
- */
-
-static int save_state(struct keeper *keeper, int previous, struct handover_state *state)
-{
-	const struct handover handover = {
-		.program = keeper->program,
-		.sources = keeper->sources,
-		.previous = previous,
-		.last_worker = keeper->last_worker,
-		.last_uid = keeper->last_uid,
-		.endpoints = &keeper->endpoints,
-		.ctl = &keeper->ctl,
-		.workers = &keeper->workers,
-	};
-
-	return handover_save(state, &handover);
-}
-
-/* Executes another program, or the previous one. Returns only if that fails. */
-static int execute_successor(struct keeper *keeper, const char *program, int previous)
-{
-	struct handover_state state;
-	int r = save_state(keeper, previous, &state);
-
-	if (!r) {
-		/* What these undo is done again by the successor. */
-		held_sensors_reload(&keeper->sensors);
-		child_restore_priority();
-		notify_restore();
-		r = handover_execute(&state, program,
-			program ? previous : keeper->previous, keeper->path);
-		notify_init();
-		process_raise_priority();
-	}
-	handover_state_deinit(&state);
-	return vgpu_error_trace(r);
-}
-
-/* Executes the previous program, if there is one. */
-static void end_trial(struct keeper *keeper)
-{
-	if (keeper->previous < 0)
-		return;
-	vgpu_log_error("the broker of %s does not run: the previous one is used again",
-		keeper->program);
-	execute_successor(keeper, NULL, -1);
-	vgpu_log_error("the previous program cannot be executed");
-	keeper->previous = vgpu_close(keeper->previous);
-}
-
-/* The broker has ended. If this returns, the program could not be executed. */
-static void leave(struct keeper *keeper)
-{
-	const int own = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	const int r = own < 0 ? -errno : execute_successor(keeper, keeper->program, own);
-
-	keeper->is_leaving = false;
-	vgpu_log_error("%s cannot be executed (%s): the previous one is used again",
-		keeper->program, strerror(-r));
-	vgpu_close(own);
-}
-
-/* Whether the broker, or the kernel while starting it, reported a lack of resources. */
-static bool is_shortage(int status)
-{
-	if (!WIFEXITED(status))
-		return false;
-	return WEXITSTATUS(status) == EXIT_SHORTAGE ||
-	       WEXITSTATUS(status) == CHILD_EXIT_NOT_EXECUTED;
-}
-
 /* Sessions continue without a broker while resources become free. */
 static void start_broker_later(struct keeper *keeper)
 {
@@ -289,14 +174,6 @@ static void give_up(struct keeper *keeper)
 	keeper->draining = true;
 }
 
-/* Does not wait for end-of-file: the kernel may close the broker's descriptors later. */
-static bool has_message(int link)
-{
-	struct pollfd poller = { .fd = link, .events = POLLIN };
-
-	return poll(&poller, 1, 0) > 0 && poller.revents & POLLIN;
-}
-
 /* Handles messages that the broker sent before it ended, so that the next one finds their
  * effects. Workers that it requested are not started: the next one requests its own. */
 static void hear_last_words(struct keeper *keeper)
@@ -306,7 +183,7 @@ static void hear_last_words(struct keeper *keeper)
 	size_t n_fds;
 
 	keeper->is_broker_gone = true;
-	while (has_message(keeper->link) &&
+	while (process_has_message(keeper->link) &&
 		!link_receive(keeper->link, &message, fds, &n_fds))
 		handle_message(keeper, &message, fds, n_fds);
 	keeper->is_broker_gone = false;
@@ -353,7 +230,10 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 	keeper->replacing = false;
 	close_link(keeper);
 	if (keeper->is_leaving && !keeper->draining)
-		leave(keeper);
+		succession_leave(keeper);
+	if (keeper->is_stepping_aside && !succession_step_aside(keeper) &&
+		keeper->ended_by)
+		drain(keeper, keeper->ended_by);
 	if (keeper->draining && !is_draining_unfinished(keeper, status))
 		return;
 	if (!keeper->ready) {
@@ -361,16 +241,16 @@ static void handle_broker_exit(struct keeper *keeper, int status)
 		give_up(keeper);
 		return;
 	}
-	if (!replaced && is_shortage(status)) {
+	if (!replaced && process_lacked_room(status)) {
 		start_broker_later(keeper);
 		return;
 	}
 	if (!replaced) {
 		bool is_too_often = note_restart(keeper);
 
-		log_broker_exit(status);
+		process_log_broker_exit(status);
 		if (!keeper->broker_ready || is_too_often)
-			end_trial(keeper);
+			succession_return(keeper);
 		if (is_too_often) {
 			vgpu_log_error("the broker cannot be kept running: vgpud gives "
 				       "up");
@@ -433,13 +313,15 @@ static void spawn_worker(struct keeper *keeper)
 	int r;
 
 	r = held_worker_new(&worker, *keeper->configp, ++keeper->last_worker,
-		pick_uid(keeper), keeper->network);
+		pick_uid(keeper), keeper->network, keeper->store.n_max);
 	if (r) {
 		message.no_worker.error = r;
 		tell_broker(keeper, link_send(keeper->link, &message, NULL, 0));
 		return;
 	}
 	TAILQ_INSERT_TAIL(&keeper->workers, worker, entry);
+	/* Before it can have a session. */
+	succession_store(keeper);
 	tell_broker(keeper, held_worker_tell(worker, keeper->link));
 }
 
@@ -460,7 +342,15 @@ static void handle_trial(struct keeper *keeper, bool can)
 	if (keeper->broker)
 		replace_broker(keeper);
 	else
-		leave(keeper);
+		succession_leave(keeper);
+}
+
+static void reap_earlier(struct keeper *keeper)
+{
+	struct held_worker *worker;
+
+	while ((worker = held_workers_next_exit(&keeper->workers, keeper->earlier)))
+		tell_broker(keeper, held_worker_tell_exited(worker, keeper->link));
 }
 
 /* Reaps all children that exited, including orphans of workers: the keeper is their
@@ -483,7 +373,7 @@ static void reap(struct keeper *keeper)
 		if (held_sensors_handle_exit(&keeper->sensors, pid, status))
 			continue;
 		TAILQ_FOREACH(worker, &keeper->workers, entry) {
-			if (worker->pid != pid || worker->exited)
+			if (worker->pid != pid || worker->exited || worker->pidfd >= 0)
 				continue;
 			worker->exited = true;
 			worker->status = status;
@@ -577,6 +467,10 @@ static void handle_link(struct keeper *keeper)
 
 static void drain(struct keeper *keeper, int signo)
 {
+	if (keeper->is_stepping_aside) {
+		keeper->ended_by = signo;
+		return;
+	}
 	if (keeper->draining) {
 		keeper->drain_end = 0;
 		return;
@@ -584,6 +478,7 @@ static void drain(struct keeper *keeper, int signo)
 	vgpu_log_info("signal %d (%s): no new sessions, running ones are ended", signo,
 		strsignal(signo));
 	notify_stopping();
+	store_end(&keeper->store);
 	keeper->draining = true;
 	keeper->drain_end = clock_now() + KEEPER_DRAIN_MS;
 	endpoints_close(&keeper->endpoints);
@@ -723,22 +618,17 @@ static void configure(struct keeper *keeper, uint64_t request, int sources, int 
 	vgpu_log_info("a change by vgpuctl is in force; running jobs continue");
 }
 
-static void upgrade(struct keeper *keeper)
+/* Another process continues. */
+static void begin_to_step_aside(struct keeper *keeper)
 {
-	struct handover_state state;
-	int r;
-
-	if (keeper->draining || !keeper->ready || keeper->trial.pid || keeper->is_leaving)
+	if (!keeper->store.n_max || keeper->draining || !keeper->ready)
 		return;
-	vgpu_log_info("SIGUSR2: %s is tried", keeper->program);
-	r = save_state(keeper, -1, &state);
-	if (!r)
-		r = trial_begin(
-			&keeper->trial, keeper->program, state.file, keeper->sources);
-	handover_state_deinit(&state);
-	if (r)
-		vgpu_log_error("%s cannot be tried (%s): the previous one is used again",
-			keeper->program, strerror(-r));
+	vgpu_log_info("SIGUSR1: vgpud is to be started again; running jobs continue");
+	keeper->is_stepping_aside = true;
+	if (keeper->broker)
+		replace_broker(keeper);
+	else
+		succession_step_aside(keeper);
 }
 
 static void handle_signal(struct keeper *keeper)
@@ -750,13 +640,15 @@ static void handle_signal(struct keeper *keeper)
 			drain(keeper, info.ssi_signo);
 		else if (info.ssi_signo == SIGHUP)
 			reload(keeper);
+		else if (info.ssi_signo == SIGUSR1)
+			begin_to_step_aside(keeper);
 		else if (info.ssi_signo == SIGUSR2)
-			upgrade(keeper);
+			succession_try(keeper);
 	}
 	reap(keeper);
 }
 
-/* Signals and link first, then the endpoints. */
+/* Its own first, then those of the endpoints. */
 static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 {
 	unsigned int n = KEEPER_POLLS + endpoints_count_polls(&keeper->endpoints);
@@ -771,6 +663,7 @@ static int fill_polls(struct keeper *keeper, unsigned int *n_pollsp)
 	}
 	keeper->polls[0] = (struct pollfd){ keeper->signals, POLLIN, 0 };
 	keeper->polls[1] = (struct pollfd){ keeper->link, POLLIN, 0 };
+	keeper->polls[2] = (struct pollfd){ keeper->earlier, POLLIN, 0 };
 	endpoints_fill_polls(&keeper->endpoints, keeper->polls + KEEPER_POLLS);
 	*n_pollsp = n;
 	return 0;
@@ -813,6 +706,8 @@ static int poll_timeout(const struct keeper *keeper)
 		timeout = earlier(timeout, keeper->report_at, now);
 	if (keeper->trial.pid)
 		timeout = earlier(timeout, keeper->trial.end, now);
+	if (keeper->store.retry_at)
+		timeout = earlier(timeout, keeper->store.retry_at, now);
 	return timeout;
 }
 
@@ -822,6 +717,8 @@ static void dispatch(struct keeper *keeper)
 	endpoints_dispatch(&keeper->endpoints, keeper->polls + KEEPER_POLLS);
 	if (keeper->polls[1].revents)
 		handle_link(keeper);
+	if (keeper->polls[2].revents)
+		reap_earlier(keeper);
 	if (keeper->polls[0].revents)
 		handle_signal(keeper);
 	if (!keeper->draining)
@@ -836,6 +733,7 @@ static void dispatch(struct keeper *keeper)
 	trial_watch(&keeper->trial, clock_now());
 	tell_broker(keeper, keeper->endpoints.link_result);
 	keeper->endpoints.link_result = 0;
+	succession_store(keeper);
 }
 
 static int run(struct keeper *keeper)
@@ -878,12 +776,29 @@ static int open_ctl(struct keeper *keeper)
 	return r;
 }
 
+static int find_program(struct keeper *keeper)
+{
+	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
+/* Another process has left this: the configuration may be another one by now. */
+static int continue_earlier(struct keeper *keeper)
+{
+	vgpu_log_info("vgpud continues what an earlier one has left");
+	if (try_reload(keeper))
+		vgpu_log_error("the configuration stays as it was");
+	return find_program(keeper);
+}
+
 /* Takes over what that file says, and reaps workers that have ended since. */
 static int take_over(struct keeper *keeper, int file)
 {
 	_vgpu_cleanup_(vgpu_freep) char *program = NULL;
 	struct handover handover = {
 		.previous = -1,
+		.store = &keeper->store,
 		.endpoints = &keeper->endpoints,
 		.ctl = &keeper->ctl,
 		.workers = &keeper->workers,
@@ -900,8 +815,9 @@ static int take_over(struct keeper *keeper, int file)
 		return r;
 	strcpy(keeper->program, program);
 	keeper->ready = true;
+	r = held_workers_watch(&keeper->workers, &keeper->earlier);
 	reap(keeper);
-	return 0;
+	return r || !handover.restarted ? r : continue_earlier(keeper);
 }
 
 static int begin(struct keeper *keeper)
@@ -915,9 +831,8 @@ static int begin(struct keeper *keeper)
 			config->worker, strerror(-r));
 		return r;
 	}
-	if (readlink("/proc/self/exe", keeper->program, sizeof(keeper->program) - 1) < 0)
-		return vgpu_error_origin(-errno);
-	return endpoints_init(&keeper->endpoints, config);
+	r = find_program(keeper);
+	return r ? r : endpoints_init(&keeper->endpoints, config);
 }
 
 static int keeper_init(struct keeper *keeper, int state)
@@ -948,6 +863,8 @@ static void keeper_deinit(struct keeper *keeper)
 {
 	struct held_worker *worker;
 
+	store_end(&keeper->store);
+	store_deinit(&keeper->store);
 	if (keeper->broker) {
 		kill(keeper->broker, SIGKILL);
 		while (waitpid(keeper->broker, NULL, 0) < 0 && errno == EINTR)
@@ -964,10 +881,12 @@ static void keeper_deinit(struct keeper *keeper)
 	vgpu_close(keeper->signals);
 	vgpu_close(keeper->sources);
 	vgpu_close(keeper->network);
+	vgpu_close(keeper->earlier);
 	vgpu_close(keeper->previous);
 }
 
-int keeper_run(struct config **configp, int sources, const char *path, int state)
+int keeper_run(struct config **configp, int sources, const char *path, int state,
+	unsigned int n_stored_max)
 {
 	struct keeper keeper = {
 		.configp = configp,
@@ -976,7 +895,9 @@ int keeper_run(struct config **configp, int sources, const char *path, int state
 		.signals = -1,
 		.link = -1,
 		.network = -1,
+		.earlier = -1,
 		.previous = -1,
+		.store.n_max = n_stored_max,
 		.sensors = HELD_SENSORS_NULL,
 		.ctl = HELD_CTL_NULL,
 		.endpoints.vms = TAILQ_HEAD_INITIALIZER(keeper.endpoints.vms),

@@ -14,9 +14,12 @@
  * @sources:	of the configuration, a memory file, which becomes the keeper's; the
  *		broker parses it again
  * @path:	of the main file
- * @state:	file that the keeper left which this process was before, or -1; it becomes
+ * @state:	file that an earlier keeper left, see handover.h, or -1; it becomes
  *		this keeper's, and the sources are the same as there
+ * @n_stored_max:	how many descriptors the service manager keeps, if there is no
+ *		state; 0: none
  *
  * Return: vgpud's exit status.
  */
-int keeper_run(struct config **configp, int sources, const char *path, int state);
+int keeper_run(struct config **configp, int sources, const char *path, int state,
+	unsigned int n_stored_max);

@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -17,6 +20,7 @@
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "vgpud/shortage.h"
 #include "vgpud/signals.h"
 
 /* Priority of keeper and broker, above their workers and guests. */
@@ -29,11 +33,14 @@ int process_catch_signals(int *fdp)
 	sigset_t set;
 
 	signals_ignore();
+	/* An ignored signal would not arrive. */
+	signal(SIGUSR1, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGUSR2);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return vgpu_error_origin(-errno);
@@ -88,4 +95,31 @@ int process_make_network(int *networkp)
 	if (setns(ours, CLONE_NEWNET) < 0)
 		return vgpu_error_origin(-errno);
 	return *networkp < 0 ? vgpu_error_origin(-errno) : 0;
+}
+
+void process_log_broker_exit(int status)
+{
+	if (WIFSIGNALED(status))
+		vgpu_log_error("the broker was ended by signal %d (%s), another is "
+			       "started; running jobs continue",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		vgpu_log_error("the broker exited with %d, another is started; running "
+			       "jobs continue",
+			WEXITSTATUS(status));
+}
+
+bool process_lacked_room(int status)
+{
+	if (!WIFEXITED(status))
+		return false;
+	return WEXITSTATUS(status) == EXIT_SHORTAGE ||
+	       WEXITSTATUS(status) == CHILD_EXIT_NOT_EXECUTED;
+}
+
+bool process_has_message(int link)
+{
+	struct pollfd poller = { .fd = link, .events = POLLIN };
+
+	return poll(&poller, 1, 0) > 0 && poller.revents & POLLIN;
 }

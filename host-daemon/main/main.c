@@ -17,6 +17,7 @@
 #include "keeper/child.h"
 #include "keeper/handover.h"
 #include "keeper/keeper.h"
+#include "keeper/store.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 #include "vgpud/config-load.h"
@@ -37,6 +38,8 @@ static const char help[] =
 	"      --check        read the configuration, print its mistakes and what this "
 	"host\n"
 	"                     lacks for it, and exit\n"
+	"      --fd-store N   the service manager keeps N descriptors, at most 8192:\n"
+	"                     vgpud stores there what the next one needs to continue\n"
 	"  -h, --help         print this and exit\n"
 	"  -V, --version      print the version and exit\n"
 	"\n"
@@ -101,8 +104,9 @@ static const char help[] =
 	"                         launch starts, 0: none\n"
 	"\n"
 	"SIGTERM and SIGINT end running sessions and then vgpud. SIGHUP reloads the\n"
-	"configuration, SIGUSR2 replaces vgpud by the program on the disk; running\n"
-	"sessions continue.\n"
+	"configuration, SIGUSR2 replaces vgpud by the program on the disk, and with\n"
+	"--fd-store SIGUSR1 leaves everything to the next vgpud; running sessions\n"
+	"continue.\n"
 	"\n"
 	"Exit status: 0 ended by a signal, or --check found no mistake; 1 vgpud cannot\n"
 	"run or cannot continue, the log has the reason; 2 invalid option or\n"
@@ -171,11 +175,20 @@ static bool has_room(int fd)
 	return fd >= 0 && poll(&poller, 1, 0) > 0 && poller.revents & POLLOUT;
 }
 
-static int run_keeper(const char *path, bool check)
+/* Reads the configuration, or the one of an earlier vgpud whose work goes on. */
+static int load(const char *path, int state, int *sourcesp, struct config **configp)
+{
+	if (state < 0)
+		return config_load(path, sourcesp, configp);
+	*sourcesp = handover_find_sources(state);
+	return *sourcesp < 0 ? EXIT_FAILURE : config_load_kept(*sourcesp, configp);
+}
+
+static int run_keeper(const char *path, bool check, unsigned int n_stored_max)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
 	_vgpu_cleanup_(vgpu_closep) int sources = -1, console = -1;
-	int r;
+	int state = -1, r;
 
 	vgpu_log_never_wait();
 	journal_use();
@@ -183,14 +196,16 @@ static int run_keeper(const char *path, bool check)
 	vgpu_log_init("vgpud", VGPU_LOG_INFO);
 	forbid_reading();
 	notify_init();
+	if (!check)
+		state = store_inherit(n_stored_max);
 	console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-	r = config_load(path, &sources, &config);
+	r = load(path, state, &sources, &config);
 	if (r || check)
 		return r ? r : config_load_check(config);
 	vgpu_log_init("vgpud", config->log_level);
 	r = config_load_log(config);
 	if (!r) {
-		r = keeper_run(&config, sources, path, -1);
+		r = keeper_run(&config, sources, path, state, n_stored_max);
 		sources = -1;
 	}
 	if (r && config->log_file && has_room(console))
@@ -222,7 +237,7 @@ static int run_successor(const char *path, int state)
 	if (r)
 		return r;
 	vgpu_log_init("vgpud", config->log_level);
-	return keeper_run(&config, sources, path, state);
+	return keeper_run(&config, sources, path, state, 0);
 }
 
 /* Whether this program can be the successor of the keeper that executes it for a trial:
@@ -242,6 +257,15 @@ static int run_trial(void)
 	return r ? r : HANDOVER_EXIT_CAN;
 }
 
+/* Return: the number, or 0: it is none, or too large. */
+static unsigned int parse_store(const char *text)
+{
+	char *end;
+	const unsigned long n = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && !*end && n <= STORE_MAX ? n : 0;
+}
+
 /*
  * Three kinds of processes make up the host side. vgpud itself becomes the keeper, which
  * owns every descriptor and is the parent of the two others: the broker, which is this
@@ -254,11 +278,13 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "check", no_argument, NULL, 'k' },
+		{ "fd-store", required_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	const char *path = DEFAULT_CONFIG;
+	unsigned int n_stored_max = 0;
 	bool check = false;
 	int option;
 
@@ -276,6 +302,15 @@ int main(int argc, char **argv)
 		case 'k':
 			check = true;
 			break;
+		case 's':
+			n_stored_max = parse_store(optarg);
+			if (n_stored_max)
+				break;
+			fprintf(stderr,
+				"vgpud: --fd-store takes a number from 1 to %u, not "
+				"'%s'\n",
+				STORE_MAX, optarg);
+			return EXIT_USAGE;
 		case 'h':
 			return fputs(help, stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 		case 'V':
@@ -291,5 +326,5 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return EXIT_USAGE;
 	}
-	return run_keeper(path, check);
+	return run_keeper(path, check, n_stored_max);
 }

@@ -24,6 +24,10 @@
  * run instead of misreading data. */
 #define LINK_VERSION "8." LINK_STRING(CONTROL_VERSION)
 
+/* The status of a worker whose exit was not reported to the keeper: neither an exit nor a
+ * signal. */
+#define LINK_STATUS_UNKNOWN (-1)
+
 enum link_type {
 	_LINK_NONE,
 	/* keeper to broker */

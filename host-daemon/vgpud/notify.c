@@ -20,6 +20,7 @@
 
 #include "vgpud/notify.h"
 #include "vgpu/cleanup.h"
+#include "vgpu/error.h"
 #include "vgpu/log.h"
 
 /* Constant after notify_init(); the length is 0 without a receiver. */
@@ -97,6 +98,66 @@ static void send_text(const char *text)
 	if (fd < 0 || sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
 			      (struct sockaddr *)&listener, listener_size) < 0)
 		vgpu_log_warning("the service manager cannot be notified: %m");
+}
+
+/* Return: 0 or -errno. */
+static int send_with(const char *text, int passed)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	struct iovec iov = { (void *)text, strlen(text) };
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} buffer = { 0 };
+	struct msghdr header = {
+		.msg_name = &listener,
+		.msg_namelen = listener_size,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
+	struct cmsghdr *cmsg;
+
+	if (!listener_size)
+		return vgpu_error_origin(-ENOTCONN);
+	if (passed >= 0) {
+		header.msg_control = &buffer;
+		header.msg_controllen = sizeof(buffer);
+		cmsg = CMSG_FIRSTHDR(&header);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cmsg), &passed, sizeof(int));
+	}
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return errno == EAGAIN ? -EAGAIN : vgpu_error_origin(-errno);
+	return 0;
+}
+
+/* FDPOLL=0: it would remove a socket whose other end is closed. */
+int notify_store(uint32_t number, int fd)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text),
+		"FDSTORE=1\nFDNAME=" NOTIFY_STORED "%" PRIx32 "\nFDPOLL=0\n", number);
+	return send_with(text, fd);
+}
+
+int notify_unstore_name(const char *name)
+{
+	char text[320];
+
+	snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%.255s\n", name);
+	return send_with(text, -1);
+}
+
+int notify_unstore(uint32_t number)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), NOTIFY_STORED "%" PRIx32, number);
+	return notify_unstore_name(name);
 }
 
 void notify_ready(void)

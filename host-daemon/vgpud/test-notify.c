@@ -3,6 +3,7 @@
  * Notify: what reaches the socket of the one who started vgpud
  */
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,61 @@ TEST(an_abstract_socket_is_notified_of_each_step)
 
 	snprintf(name, sizeof(name), "@vgpu-test-notify-%d", (int)getpid());
 	expect_all(name);
+}
+
+/* The descriptor that came with a notification must be that pipe. */
+static void expect_descriptor(int fd, const char *text, int end)
+{
+	char got[256] = "", byte = 0;
+	struct iovec iov = { got, sizeof(got) - 1 };
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} buffer = { 0 };
+	struct msghdr header = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &buffer,
+		.msg_controllen = sizeof(buffer),
+	};
+	int received;
+
+	check(recvmsg(fd, &header, MSG_CMSG_CLOEXEC) > 0);
+	check(!strcmp(got, text));
+	check(CMSG_FIRSTHDR(&header) != NULL);
+	memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(received));
+	check_eq(write(end, "x", 1), 1);
+	check_eq(read(received, &byte, 1), 1);
+	check_eq(byte, 'x');
+	close(received);
+}
+
+TEST(descriptors_are_stored_and_removed_by_their_numbers)
+{
+	char path[108];
+	int fd, pair[2], r;
+
+	snprintf(path, sizeof(path), "%s/notify", test_tmpdir());
+	fd = listen_at(path);
+	check_eq(pipe(pair), 0);
+	check_eq(notify_store(0x1a, pair[0]), 0);
+	expect_descriptor(fd, "FDSTORE=1\nFDNAME=vgpud-1a\nFDPOLL=0\n", pair[1]);
+	check_eq(notify_unstore(0xffffffff), 0);
+	expect(fd, "FDSTOREREMOVE=1\nFDNAME=vgpud-ffffffff\n");
+	check_eq(notify_unstore_name("other"), 0);
+	expect(fd, "FDSTOREREMOVE=1\nFDNAME=other\n");
+	/* A receiver whose queue is full is not waited for. */
+	do
+		r = notify_store(1, pair[0]);
+	while (!r);
+	check_eq(r, -EAGAIN);
+	close(fd);
+	check_eq(notify_store(1, pair[0]), -ECONNREFUSED);
+	close(pair[0]);
+	close(pair[1]);
+	unsetenv("NOTIFY_SOCKET");
+	notify_init();
+	check_eq(notify_unstore(1), -ENOTCONN);
 }
 
 TEST(a_watchdog_hears_of_vgpud_twice_in_its_time)

@@ -79,7 +79,10 @@ void pair_spawn(struct pair *pair, const struct pair_options *options)
 		_exit(126);
 	/* A level of the caller's could hide the lines that tests read. */
 	unsetenv("VGPUD_LOG");
-	execl(vgpud_path(), "vgpud", "--config", pair->config, NULL);
+	if (options && options->before_fn)
+		options->before_fn();
+	execl(vgpud_path(), "vgpud", "--config", pair->config,
+		options ? options->argument : NULL, NULL);
 	perror(vgpud_path());
 	_exit(127);
 }

@@ -19,6 +19,8 @@ struct pair_options {
 	const char *vgpud_lines; /* more of [vgpud], each line with its newline */
 	const char *vm_lines;	 /* more of [vm test] */
 	const char *sections;	 /* more sections */
+	const char *argument;	 /* of vgpud, besides the configuration */
+	void (*before_fn)(void); /* called in vgpud's process before it is executed */
 };
 
 struct pair {

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vgpud is killed, or started again, while guests are served: the service manager keeps
+ * its descriptors
+ */
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest.h"
+#include "keeper/bundle.h"
+#include "manager.h"
+#include "test.h"
+#include "vgpu-keeper.pb-c.h"
+
+static struct pair pair;
+static struct guest guest, qemu;
+static uint32_t worker, in_qemu; /* their workers */
+static char sections[512];
+static struct pair_options options;
+
+static const char *path_of(const char *name)
+{
+	static char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", test_tmpdir(), name);
+	return path;
+}
+
+/* A vgpud with one session of a process, and one in a VM. */
+static void start_with(const char *argument)
+{
+	snprintf(sections, sizeof(sections),
+		"[vm qemu]\nsize = 256M\nmax-processes = 3\nsocket = %s\n",
+		path_of("qemu"));
+	options = (struct pair_options){
+		.worker = FAKE_WORKER,
+		.sections = sections,
+		.argument = argument,
+		.before_fn = manager_give,
+	};
+	manager_begin();
+	pair_start(&pair, &options);
+	guest_connect(&guest, pair.socket);
+	guest_open(&guest, 0, "app");
+	worker = guest_entry(&guest, 0)->worker_pid;
+	guest_connect_qemu(&qemu, path_of("qemu"));
+	guest_open(&qemu, 0, "app");
+	in_qemu = guest_entry(&qemu, 0)->worker_pid;
+}
+
+static void start(void)
+{
+	start_with("--fd-store=200");
+}
+
+/* Orphans come to the test; a service manager reaps them. */
+static void reap(void)
+{
+	pid_t pid;
+
+	do
+		pid = waitpid(-1, NULL, WNOHANG);
+	while (pid > 0);
+}
+
+static bool is_alive(uint32_t pid)
+{
+	reap();
+	return !kill((pid_t)pid, 0);
+}
+
+/* SIGKILL, and everything that vgpud said before has been heard. */
+static void kill_keeper(void)
+{
+	check_eq(kill(pair.pid, SIGKILL), 0);
+	pair_wait_exit(&pair);
+	manager_settle();
+}
+
+static void continue_it(void)
+{
+	static unsigned int n;
+
+	n = pair_count_log(&pair, "continues what an earlier one has left");
+	pair_spawn(&pair, &options);
+	pair_wait_log(&pair, "continues what an earlier one has left", n + 1);
+}
+
+static void check_sessions(void)
+{
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	check_eq(guest_entry(&qemu, 0)->state, VGPU_CHANNEL_OPEN);
+	check_eq(guest_entry(&guest, 0)->worker_pid, worker);
+	check_eq(guest_entry(&qemu, 0)->worker_pid, in_qemu);
+	check(is_alive(worker) && is_alive(in_qemu));
+}
+
+static void serve_another(const char *path)
+{
+	struct guest other;
+
+	guest_connect(&other, path);
+	guest_open(&other, 0, "app");
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+}
+
+static void serve_another_qemu(void)
+{
+	struct guest other;
+
+	guest_connect_qemu(&other, path_of("qemu"));
+	guest_open(&other, 0, "app");
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+}
+
+/* The sessions end as any others. */
+static void stop(void)
+{
+	check_sessions();
+	serve_another(pair.socket);
+	guest_close(&guest, 0);
+	guest_close(&qemu, 0);
+	guest_disconnect(&guest);
+	guest_disconnect(&qemu);
+	guest_wait_for(!is_alive(worker) && !is_alive(in_qemu));
+	pair_stop(&pair);
+	manager_settle();
+	check_eq(manager_count(), 0);
+	reap();
+	manager_end();
+}
+
+TEST(sessions_outlive_a_killed_keeper)
+{
+	start();
+	for (unsigned int i = 0; i < 5; i++) {
+		kill_keeper();
+		check(is_alive(worker));
+		continue_it();
+		manager_wait_ready(2 + i);
+		check_sessions();
+	}
+	serve_another(pair.socket);
+	guest_open(&qemu, 1, "app");
+	guest_open(&qemu, 2, "app");
+	check_eq(guest_open_refused(&qemu, 3, "app"), VGPU_REASON_PROCESSES);
+	guest_close(&qemu, 1);
+	guest_close(&qemu, 2);
+	check_eq(pair_count_log(&pair, "another vgpud serves"), 0);
+	stop();
+}
+
+TEST_SECONDS(sessions_outlive_a_keeper_that_is_killed_at_any_moment, 110)
+{
+	start();
+	kill_keeper();
+	for (unsigned int i = 0; i < 60; i++) {
+		/* From the first steps of the program on, until it is ready. */
+		pair_spawn(&pair, &options);
+		usleep(i * 700);
+		check_eq(kill(pair.pid, SIGKILL), 0);
+		pair_wait_exit(&pair);
+		manager_settle();
+		check(is_alive(worker) && is_alive(in_qemu));
+	}
+	continue_it();
+	stop();
+}
+
+/* What comes and goes while the keeper dies. */
+TEST_SECONDS(other_sessions_begin_and_end_meanwhile, 110)
+{
+	struct guest other;
+
+	start();
+	for (unsigned int i = 0; i < 12; i++) {
+		guest_connect(&other, pair.socket);
+		guest_claim(&other, 0, "app");
+		guest_ask(&other, 0, VGPU_CHANNEL_OPENING);
+		guest_ring(&other);
+		usleep(i * 1500);
+		kill_keeper();
+		continue_it();
+		guest_disconnect(&other);
+		serve_another(pair.socket);
+	}
+	stop();
+}
+
+static void step_aside(void)
+{
+	check_eq(kill(pair.pid, SIGUSR1), 0);
+	/* What a service manager sends when it does not know more. */
+	check_eq(kill(pair.pid, SIGTERM), 0);
+	check_eq(pair_wait_exit(&pair), 0);
+	manager_settle();
+}
+
+TEST(a_restart_continues_with_the_configuration_of_now)
+{
+	char more[768];
+
+	start();
+	step_aside();
+	check_eq(pair_count_log(&pair, "vgpud has left everything to the next one"), 1);
+	check(is_alive(worker) && is_alive(in_qemu));
+	snprintf(more, sizeof(more), "%s[vm new]\ntransport = socket\nsocket = %s\n",
+		sections, path_of("new"));
+	options.sections = more;
+	continue_it();
+	manager_wait_ready(2);
+	check_sessions();
+	serve_another(path_of("new"));
+	/* The other way round, and a configuration that cannot be used. */
+	step_aside();
+	options.sections = sections;
+	continue_it();
+	manager_wait_ready(3);
+	check(access(path_of("new"), F_OK) < 0);
+	step_aside();
+	options.vm_lines = "size = 3\n";
+	continue_it();
+	pair_wait_log(&pair, "the configuration stays as it was", 1);
+	stop();
+}
+
+TEST(a_section_that_is_removed_meanwhile_loses_its_vm)
+{
+	start();
+	kill_keeper();
+	options.sections = NULL;
+	continue_it();
+	pair_wait_log(&pair, "the VM loses its device", 1);
+	guest_wait_for(!is_alive(in_qemu));
+	check(is_alive(worker));
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	guest_disconnect(&qemu);
+	pair_stop(&pair);
+	reap();
+	manager_end();
+}
+
+TEST(workers_that_ended_meanwhile_or_later_are_noticed)
+{
+	struct pair_session session;
+
+	start();
+	kill_keeper();
+	check_eq(kill((pid_t)worker, SIGKILL), 0);
+	guest_wait_for(!is_alive(worker));
+	continue_it();
+	pair_read_session(&pair, 0, &session);
+	check_eq(session.worker, worker);
+	check_eq(guest_entry(&qemu, 0)->state, VGPU_CHANNEL_OPEN);
+	check_eq(kill((pid_t)in_qemu, SIGKILL), 0);
+	pair_read_session(&pair, 1, &session);
+	check_eq(session.worker, in_qemu);
+	check_eq(pair_count_log(&pair, "how is not known"), 2);
+	guest_wait_for(!is_alive(in_qemu));
+	guest_disconnect(&guest);
+	guest_disconnect(&qemu);
+	pair_stop(&pair);
+	reap();
+	manager_end();
+}
+
+TEST(a_vm_that_disconnected_meanwhile_can_come_again)
+{
+	start();
+	kill_keeper();
+	guest_disconnect(&qemu);
+	continue_it();
+	pair_wait_log(&pair, "the VM disconnected", 1);
+	guest_wait_for(!is_alive(in_qemu));
+	guest_connect_qemu(&qemu, path_of("qemu"));
+	guest_open(&qemu, 0, "app");
+	in_qemu = guest_entry(&qemu, 0)->worker_pid;
+	stop();
+}
+
+TEST(a_stop_ends_sessions_and_empties_the_store)
+{
+	start();
+	check(manager_count() > 0);
+	pair_stop(&pair);
+	manager_settle();
+	check_eq(manager_count(), 0);
+	guest_wait_for(!is_alive(worker) && !is_alive(in_qemu));
+	guest_disconnect(&guest);
+	guest_disconnect(&qemu);
+	reap();
+	manager_end();
+}
+
+/* A service manager that gives up closes what it keeps, and signals no worker. */
+TEST(workers_end_when_nobody_keeps_their_sockets)
+{
+	start();
+	kill_keeper();
+	check(is_alive(worker) && is_alive(in_qemu));
+	manager_drop();
+	guest_wait_for(!is_alive(worker) && !is_alive(in_qemu));
+	guest_disconnect(&guest);
+	guest_disconnect(&qemu);
+	while (wait(NULL) > 0)
+		;
+	manager_end();
+}
+
+static uint64_t found(const char *comm, unsigned int n)
+{
+	struct pair_session session;
+
+	guest_open(&qemu, 1, comm);
+	guest_close(&qemu, 1);
+	pair_read_session(&pair, n, &session);
+	return session.images_found;
+}
+
+TEST(images_of_a_machine_stay)
+{
+	start();
+	check_eq(found("image-keep", 0), 1);
+	kill_keeper();
+	continue_it();
+	check_eq(found("image-find", 1), 1);
+	step_aside();
+	continue_it();
+	check_eq(found("image-find", 2), 1);
+	stop();
+}
+
+TEST(another_program_takes_over_and_is_killed)
+{
+	start();
+	check_eq(kill(pair.pid, SIGUSR2), 0);
+	pair_wait_log(&pair, "vgpud is replaced by", 1);
+	manager_wait_ready(2);
+	kill_keeper();
+	continue_it();
+	check_eq(kill(pair.pid, SIGUSR2), 0);
+	pair_wait_log(&pair, "vgpud is replaced by", 2);
+	serve_another(pair.socket);
+	stop();
+}
+
+/* Return: how many descriptors vgpud has. */
+static unsigned int count_fds(void)
+{
+	char command[128];
+	unsigned int n = 0;
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "ls /proc/%d/fd | wc -l", (int)pair.pid);
+	pipe = popen(command, "r");
+	check(pipe && fscanf(pipe, "%u", &n) == 1);
+	check_eq(pclose(pipe), 0);
+	return n;
+}
+
+TEST(nothing_leaks_from_one_to_the_next)
+{
+	unsigned int n, n_stored;
+
+	pair_needs_descriptors();
+	start();
+	kill_keeper();
+	continue_it();
+	manager_wait_ready(2);
+	serve_another(pair.socket);
+	pair_wait_log(&pair, "session ended", 1);
+	n = count_fds();
+	n_stored = manager_count();
+	for (unsigned int i = 0; i < 12; i++) {
+		if (i % 2)
+			step_aside();
+		else
+			kill_keeper();
+		continue_it();
+		manager_wait_ready(3 + i);
+		serve_another(pair.socket);
+	}
+	guest_wait_for(count_fds() <= n);
+	guest_wait_for(manager_count() <= n_stored);
+	stop();
+}
+
+TEST(a_service_manager_that_is_slow_gets_everything_later)
+{
+	struct guest others[20];
+
+	start();
+	manager_pause(true);
+	for (unsigned int i = 0; i < 20; i++) {
+		guest_connect(&others[i], pair.socket);
+		guest_open(&others[i], 0, "app");
+	}
+	manager_pause(false);
+	/* What there is once, two sections, all VMs with their workers, a warm worker. */
+	guest_wait_for(manager_count() >= 3 + 2 * 22 + 1);
+	kill_keeper();
+	continue_it();
+	for (unsigned int i = 0; i < 20; i++) {
+		check_eq(guest_entry(&others[i], 0)->state, VGPU_CHANNEL_OPEN);
+		guest_close(&others[i], 0);
+		guest_disconnect(&others[i]);
+	}
+	stop();
+}
+
+TEST(a_store_that_is_too_small_is_reported)
+{
+	start_with("--fd-store=3");
+	pair_wait_log(&pair, "keeps too few descriptors", 1);
+	check(manager_count() <= 3);
+	stop();
+}
+
+/*
+ * What cannot be continued: everything is let go, and vgpud starts afresh
+ */
+
+static void start_afresh(const char *why)
+{
+	const unsigned int n = pair_count_log(&pair, "vgpud ready");
+	char end;
+
+	pair_spawn(&pair, &options);
+	pair_wait_log(&pair, "vgpud ready", n + 1);
+	check_eq(pair_count_log(&pair, why), 1);
+	check_eq(pair_count_log(&pair, "continues what"), 0);
+	guest_wait_for(!is_alive(worker) && !is_alive(in_qemu));
+	/* The machine sees that its device is gone. */
+	check_eq(recv(qemu.socket, &end, 1, 0), 0);
+	guest_disconnect(&guest);
+	guest_disconnect(&qemu);
+	serve_another(pair.socket);
+	serve_another_qemu();
+	pair_stop(&pair);
+	manager_settle();
+	check_eq(manager_count(), 0);
+	reap();
+	manager_end();
+}
+
+/* Return: the place of the bundle with the base, and what it says. */
+static unsigned int find_base(
+	VgpuKeeper__State **statep, int *fds, size_t *n_fdsp, struct bundle_label *label)
+{
+	struct manager_fd *kept;
+	unsigned int n;
+	uint8_t bytes[4096];
+	ssize_t size;
+
+	kept = manager_kept(&n);
+	for (unsigned int i = 0; i < n; i++) {
+		check_eq(bundle_read_label(kept[i].fd, label), 0);
+		check_eq(bundle_open(kept[i].fd, fds, n_fdsp), 0);
+		size = pread(fds[0], bytes, sizeof(bytes), 0);
+		check(size > 0);
+		*statep = vgpu_keeper__state__unpack(NULL, size, bytes);
+		check(*statep != NULL);
+		if (*(*statep)->version)
+			return i;
+		vgpu_keeper__state__free_unpacked(*statep, NULL);
+		for (size_t j = 0; j < *n_fdsp; j++)
+			close(fds[j]);
+	}
+	test_fail(__FILE__, __LINE__, "there is no base");
+}
+
+/* Stores it again with another message. */
+static void change_base(void (*change)(uint8_t *bytes, size_t *sizep))
+{
+	struct bundle_label label;
+	VgpuKeeper__State *state;
+	int fds[BUNDLE_FDS_MAX];
+	uint8_t bytes[4096];
+	struct manager_fd *kept;
+	size_t n_fds, size;
+	unsigned int n, i;
+
+	i = find_base(&state, fds, &n_fds, &label);
+	state->version[0] = '7';
+	size = vgpu_keeper__state__pack(state, bytes);
+	vgpu_keeper__state__free_unpacked(state, NULL);
+	if (change)
+		change(bytes, &size);
+	close(fds[0]);
+	fds[0] = memfd_create("changed", MFD_CLOEXEC);
+	check_eq(write(fds[0], bytes, size), size);
+	kept = manager_kept(&n);
+	close(kept[i].fd);
+	kept[i].fd = bundle_make(&label, fds, n_fds);
+	check(kept[i].fd >= 0);
+	for (size_t j = 0; j < n_fds; j++)
+		close(fds[j]);
+}
+
+TEST(sessions_of_another_version_are_let_go)
+{
+	start();
+	kill_keeper();
+	change_base(NULL);
+	start_afresh("those that an earlier vgpud has stored have version 7");
+}
+
+static void garble(uint8_t *bytes, size_t *sizep)
+{
+	memset(bytes, 0xff, *sizep);
+}
+
+TEST(a_message_that_is_none_is_not_used)
+{
+	start();
+	kill_keeper();
+	change_base(garble);
+	start_afresh("what an earlier vgpud has stored cannot be read");
+}
+
+static void empty(uint8_t *bytes, size_t *sizep)
+{
+	(void)bytes;
+	*sizep = 0;
+}
+
+TEST(a_state_without_its_base_is_not_used)
+{
+	start();
+	kill_keeper();
+	change_base(empty);
+	start_afresh("is not complete");
+}
+
+TEST(numbers_of_descriptors_that_are_not_there_are_not_used)
+{
+	struct bundle_label label;
+	VgpuKeeper__State *state;
+	int fds[BUNDLE_FDS_MAX];
+	struct manager_fd *kept;
+	size_t n_fds;
+	unsigned int n, i;
+
+	start();
+	kill_keeper();
+	i = find_base(&state, fds, &n_fds, &label);
+	kept = manager_kept(&n);
+	close(kept[i].fd);
+	/* The message is the same, the sources are not there. */
+	kept[i].fd = bundle_make(&label, fds, 1);
+	vgpu_keeper__state__free_unpacked(state, NULL);
+	for (size_t j = 0; j < n_fds; j++)
+		close(fds[j]);
+	start_afresh("what an earlier vgpud has stored cannot be read");
+}
+
+TEST(descriptors_of_others_are_closed_and_the_rest_is_used)
+{
+	int pair_of_fds[2];
+
+	start();
+	kill_keeper();
+	check_eq(pipe2(pair_of_fds, O_CLOEXEC), 0);
+	manager_add("stored", pair_of_fds[0]);
+	manager_add("vgpud-1", open("/dev/null", O_RDWR | O_CLOEXEC));
+	continue_it();
+	pair_wait_log(&pair, "which is not vgpud's", 2);
+	/* vgpud is heard before it serves, so nobody has the other end any more. */
+	check_eq(poll(&(struct pollfd){ .fd = pair_of_fds[1] }, 1, 30000), 1);
+	close(pair_of_fds[1]);
+	stop();
+}
+
+TEST(a_vgpud_that_wants_no_store_lets_everything_go)
+{
+	start();
+	kill_keeper();
+	options.argument = NULL;
+	start_afresh("all sessions and VMs of an earlier vgpud are let go");
+}
