@@ -25,7 +25,7 @@ static void look_at_vgpud(
 	const enum ctl_status status = client_open(client, options->socket);
 
 	if (status) {
-		doctor_find(doctor, FINDING_FAIL, "vgpud",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_FAIL, "vgpud",
 			status == CTL_DENIED
 				? "ask as root, or as a member of vgpu-monitor"
 				: "systemctl start vgpud, or set ctl-socket in "
@@ -35,12 +35,13 @@ static void look_at_vgpud(
 	}
 	doctor->pid = client->hello->pid;
 	if (strcmp(client->hello->release, VGPUD_VERSION))
-		doctor_find(doctor, FINDING_WARN, "vgpud", "restart vgpud",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "vgpud",
+			"restart vgpud",
 			"vgpud is of release %s, vgpuctl of " VGPUD_VERSION,
 			client->hello->release);
 	else
-		doctor_find(doctor, FINDING_OK, "vgpud", NULL, "release %s, pid %u",
-			client->hello->release, client->hello->pid);
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "vgpud", NULL,
+			"release %s, pid %u", client->hello->release, client->hello->pid);
 }
 
 /* Each mistake is a finding. Modifies the text. */
@@ -49,7 +50,7 @@ static void add_mistakes(struct doctor *doctor, char *text)
 	for (char *line = text; line;) {
 		const char *mistake = strsep(&line, "\n");
 
-		doctor_find(doctor, FINDING_FAIL, "configuration",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_FAIL, "configuration",
 			"correct the file; vgpud --check says whether it is right", "%s",
 			mistake);
 	}
@@ -65,8 +66,8 @@ static void look_at_host(struct doctor *doctor, const char *path)
 	if (text)
 		add_mistakes(doctor, text);
 	else
-		doctor_find(doctor, FINDING_OK, "configuration", NULL, "%s, %u machines",
-			path, doctor->config->n_vms);
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "configuration", NULL,
+			"%s, %u machines", path, doctor->config->n_vms);
 }
 
 static void look_at_config(
@@ -79,7 +80,7 @@ static void look_at_config(
 
 	r = config_sources_read(&sources, path, &failed);
 	if (r) {
-		doctor_find(doctor, FINDING_FAIL, "configuration",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_FAIL, "configuration",
 			"write it; vgpud(8) has an example", "%s: %s",
 			failed ? failed : path, strerror(-r));
 		return;
@@ -93,38 +94,6 @@ static void look_at_config(
 		return;
 	doctor->config = *configp;
 	look_at_host(doctor, path);
-}
-
-static enum ctl_status print_json(const struct doctor *doctor)
-{
-	static const char *const levels[_FINDING_N] = { "ok", "warn", "fail" };
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < doctor->n; i++) {
-		const struct finding *finding = &doctor->findings[i];
-
-		json_array_append_new(array,
-			json_pack("{s:s, s:s, s:s?, s:s?}", "level",
-				levels[finding->level], "subject", finding->subject,
-				"text", finding->text, "advice", finding->advice));
-	}
-	return output_json(json_pack(
-		"{s:s, s:o}", "level", levels[doctor_worst(doctor)], "findings", array));
-}
-
-static enum ctl_status print(const struct doctor *doctor)
-{
-	static const char *const levels[_FINDING_N] = { "ok  ", "WARN", "FAIL" };
-
-	for (size_t i = 0; i < doctor->n; i++) {
-		const struct finding *finding = &doctor->findings[i];
-
-		printf("%s  %s: %s\n", levels[finding->level], finding->subject,
-			finding->text ? finding->text : "");
-		if (finding->advice)
-			printf("      %s\n", finding->advice);
-	}
-	return output_end(CTL_OK);
 }
 
 enum ctl_status ctl_doctor(const struct ctl_options *options, char **arguments)
@@ -146,10 +115,8 @@ enum ctl_status ctl_doctor(const struct ctl_options *options, char **arguments)
 	doctor_look_at_hugepages(&doctor);
 	doctor_look_at_files(&doctor);
 	doctor_look_at_programs(&doctor);
-	status = options->is_json ? print_json(&doctor) : print(&doctor);
-	if (!status && doctor_worst(&doctor) == FINDING_FAIL)
-		status = CTL_FAILED;
-	doctor_deinit(&doctor);
+	status = output_findings(&doctor.found, options->is_json);
+	vgpu_findings_deinit(&doctor.found);
 	client_close(&client);
 	return status;
 }

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/io_uring.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include <unistd.h>
 
 #include "ctl/doctor.h"
-#include "vgpu/cleanup.h"
+#include "vgpu/root.h"
 
 /* Free memory below which a worker's start may fail. */
 #define MEMORY_MIN_KIB (1u << 20)
@@ -25,94 +24,22 @@
 #define FILES_EACH 256u
 #define FILES_ALL 256u
 
-void doctor_find(struct doctor *doctor, enum finding_level level, const char *subject,
-	const char *advice, const char *format, ...)
-{
-	struct finding *finding = &doctor->findings[doctor->n];
-	va_list ap;
-
-	if (doctor->n == DOCTOR_FINDINGS_MAX)
-		return;
-	va_start(ap, format);
-	if (vasprintf(&finding->text, format, ap) < 0)
-		finding->text = NULL;
-	va_end(ap);
-	finding->level = level;
-	finding->subject = subject;
-	finding->advice = advice;
-	doctor->n++;
-}
-
-enum finding_level doctor_worst(const struct doctor *doctor)
-{
-	enum finding_level worst = FINDING_OK;
-
-	for (size_t i = 0; i < doctor->n; i++)
-		if (doctor->findings[i].level > worst)
-			worst = doctor->findings[i].level;
-	return worst;
-}
-
-void doctor_deinit(struct doctor *doctor)
-{
-	while (doctor->n)
-		free(doctor->findings[--doctor->n].text);
-}
-
-/* Return: the file below the root, or NULL. */
-static FILE *open_file(const struct doctor *doctor, const char *path)
-{
-	_vgpu_cleanup_(vgpu_freep) char *whole = NULL;
-
-	if (asprintf(&whole, "%s%s", doctor->root, path) < 0) {
-		whole = NULL;
-		return NULL;
-	}
-	return fopen(whole, "re");
-}
-
-/* The first line without its newline. Return: whether there is the file. */
-static bool read_line(
-	const struct doctor *doctor, const char *path, char line[static 256])
-{
-	FILE *file = open_file(doctor, path);
-
-	*line = '\0';
-	if (!file)
-		return false;
-	if (fgets(line, 256, file))
-		line[strcspn(line, "\n")] = '\0';
-	fclose(file);
-	return true;
-}
-
-/* Return: whether the process may do that with a path, or -errno. */
-static int try_access(const struct doctor *doctor, const char *path, int mode)
-{
-	_vgpu_cleanup_(vgpu_freep) char *whole = NULL;
-
-	if (asprintf(&whole, "%s%s", doctor->root, path) < 0) {
-		whole = NULL;
-		return -ENOMEM;
-	}
-	return access(whole, mode) < 0 ? -errno : 0;
-}
-
 /*
  * The kernel
  */
 
 void doctor_look_at_kvm(struct doctor *doctor)
 {
-	const int r = try_access(doctor, "/dev/kvm", R_OK | W_OK);
+	const int r = vgpu_root_access(doctor->root, "/dev/kvm", R_OK | W_OK);
 
 	if (!r)
-		doctor_find(doctor, FINDING_OK, "kvm", NULL, "/dev/kvm is there");
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "kvm", NULL,
+			"/dev/kvm is there");
 	else if (r == -EACCES)
-		doctor_find(doctor, FINDING_OK, "kvm", NULL,
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "kvm", NULL,
 			"/dev/kvm is there, for other users");
 	else
-		doctor_find(doctor, FINDING_WARN, "kvm",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "kvm",
 			"enable virtualisation in the firmware and load kvm_intel or "
 			"kvm_amd; without it QEMU emulates the processor",
 			"/dev/kvm: %s", strerror(-r));
@@ -127,25 +54,26 @@ void doctor_look_at_io_uring(struct doctor *doctor)
 	char line[256];
 	long fd;
 
-	read_line(doctor, "/proc/sys/kernel/io_uring_disabled", line);
+	vgpu_root_read_line(doctor->root, "/proc/sys/kernel/io_uring_disabled", line);
 	if (*line == '2') {
-		doctor_find(doctor, FINDING_FAIL, "io_uring", advice,
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_FAIL, "io_uring", advice,
 			"kernel.io_uring_disabled is 2: vgpud cannot run");
 		return;
 	}
 	if (*line == '1') {
-		doctor_find(doctor, FINDING_WARN, "io_uring", advice,
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "io_uring", advice,
 			"kernel.io_uring_disabled is 1: vgpud has to be root");
 		return;
 	}
 	fd = syscall(SYS_io_uring_setup, 1, &params);
 	if (fd >= 0) {
 		close((int)fd);
-		doctor_find(doctor, FINDING_OK, "io_uring", NULL, "it can be set up");
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "io_uring", NULL,
+			"it can be set up");
 		return;
 	}
-	doctor_find(doctor, FINDING_FAIL, "io_uring", advice, "it cannot be set up: %s",
-		strerror(errno));
+	vgpu_findings_add(&doctor->found, VGPU_FINDING_FAIL, "io_uring", advice,
+		"it cannot be set up: %s", strerror(errno));
 }
 
 /*
@@ -157,10 +85,10 @@ static void look_at_hmm(struct doctor *doctor)
 {
 	char line[256];
 
-	if (read_line(
-		    doctor, "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", line) &&
+	if (vgpu_root_read_line(doctor->root,
+		    "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", line) &&
 		*line == 'N')
-		doctor_find(doctor, FINDING_WARN, "driver",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "driver",
 			"load nvidia_uvm with uvm_disable_hmm=1",
 			"kernels of a guest can reach all memory of its worker (HMM)");
 }
@@ -171,11 +99,13 @@ void doctor_look_at_driver(struct doctor *doctor)
 	char line[256];
 
 	if (!strcmp(choice, "soft") || !strcmp(choice, "null")) {
-		doctor_find(doctor, FINDING_OK, "driver", NULL, "driver = %s", choice);
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "driver", NULL,
+			"driver = %s", choice);
 		return;
 	}
-	if (!read_line(doctor, "/proc/driver/nvidia/version", line)) {
-		doctor_find(doctor, strcmp(choice, "auto") ? FINDING_FAIL : FINDING_OK,
+	if (!vgpu_root_read_line(doctor->root, "/proc/driver/nvidia/version", line)) {
+		vgpu_findings_add(&doctor->found,
+			strcmp(choice, "auto") ? VGPU_FINDING_FAIL : VGPU_FINDING_OK,
 			"driver",
 			strcmp(choice, "auto")
 				? "install NVIDIA's driver, or set driver = auto"
@@ -184,13 +114,14 @@ void doctor_look_at_driver(struct doctor *doctor)
 			strcmp(choice, "auto") ? "" : ": softgpu serves");
 		return;
 	}
-	if (try_access(doctor, "/dev/nvidiactl", F_OK) ||
-		try_access(doctor, "/dev/nvidia-uvm", F_OK))
-		doctor_find(doctor, FINDING_FAIL, "driver",
+	if (vgpu_root_access(doctor->root, "/dev/nvidiactl", F_OK) ||
+		vgpu_root_access(doctor->root, "/dev/nvidia-uvm", F_OK))
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_FAIL, "driver",
 			"start nvidia-persistenced, or run nvidia-modprobe -c0 -u",
 			"the device files of NVIDIA's driver are missing");
 	else
-		doctor_find(doctor, FINDING_OK, "driver", NULL, "%s", line);
+		vgpu_findings_add(
+			&doctor->found, VGPU_FINDING_OK, "driver", NULL, "%s", line);
 	look_at_hmm(doctor);
 }
 
@@ -201,7 +132,7 @@ void doctor_look_at_driver(struct doctor *doctor)
 /* Return: a number of /proc/meminfo; 0: it is not there. */
 static uint64_t read_memory(const struct doctor *doctor, const char *key)
 {
-	FILE *file = open_file(doctor, "/proc/meminfo");
+	FILE *file = vgpu_root_open(doctor->root, "/proc/meminfo");
 	char line[256];
 	uint64_t value = 0;
 
@@ -221,19 +152,19 @@ void doctor_look_at_memory(struct doctor *doctor)
 	uint64_t limits = 0;
 
 	if (free_kib < MEMORY_MIN_KIB)
-		doctor_find(doctor, FINDING_WARN, "memory",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "memory",
 			"end other programs, or lower host-memory of the machines",
 			"%" PRIu64 " MiB are available: workers may find too little",
 			free_kib >> 10);
 	else
-		doctor_find(doctor, FINDING_OK, "memory", NULL,
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "memory", NULL,
 			"%" PRIu64 " MiB are available", free_kib >> 10);
 	if (!doctor->config)
 		return;
 	TAILQ_FOREACH(vm, &doctor->config->vms, entry)
 		limits += vm->host_memory;
 	if (limits > total)
-		doctor_find(doctor, FINDING_WARN, "memory",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "memory",
 			"lower host-memory of some machines",
 			"all limits host-memory together are %" PRIu64
 			" MiB, the host has %" PRIu64 " MiB",
@@ -261,23 +192,24 @@ void doctor_look_at_hugepages(struct doctor *doctor)
 	char pages[256], enabled[256];
 	uint64_t size;
 
-	read_line(
-		doctor, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", pages);
-	read_line(doctor, "/sys/kernel/mm/transparent_hugepage/shmem_enabled", enabled);
+	vgpu_root_read_line(doctor->root,
+		"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", pages);
+	vgpu_root_read_line(doctor->root,
+		"/sys/kernel/mm/transparent_hugepage/shmem_enabled", enabled);
 	size = strtoull(pages, NULL, 10) << 21;
 	if (reserved > size)
-		doctor_find(doctor, FINDING_FAIL, "hugepages",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_FAIL, "hugepages",
 			"raise the sysctl vm.nr_hugepages",
 			"machines with hugepages = hugetlb take %" PRIu64 " MiB, %" PRIu64
 			" MiB are reserved",
 			reserved >> 20, size >> 20);
 	else if (transparent && strstr(enabled, "[never]"))
-		doctor_find(doctor, FINDING_WARN, "hugepages",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "hugepages",
 			"write advise to "
 			"/sys/kernel/mm/transparent_hugepage/shmem_enabled",
 			"the kernel makes no huge pages of shared memory");
 	else
-		doctor_find(doctor, FINDING_OK, "hugepages", NULL,
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "hugepages", NULL,
 			"%" PRIu64 " MiB are reserved, %" PRIu64 " MiB needed",
 			size >> 20, reserved >> 20);
 }
@@ -294,7 +226,7 @@ static unsigned long read_files(const struct doctor *doctor, unsigned int pid)
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%u/limits", pid);
-	file = open_file(doctor, path);
+	file = vgpu_root_open(doctor->root, path);
 	while (file && fgets(line, sizeof(line), file))
 		if (sscanf(line, "Max open files %lu", &limit) == 1)
 			break;
@@ -310,15 +242,15 @@ void doctor_look_at_files(struct doctor *doctor)
 	const unsigned long wanted = FILES_ALL + FILES_EACH * n;
 
 	if (!limit)
-		doctor_find(doctor, FINDING_WARN, "files", "start vgpud and ask again",
-			"the limit of vgpud is not known");
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "files",
+			"start vgpud and ask again", "the limit of vgpud is not known");
 	else if (limit < wanted)
-		doctor_find(doctor, FINDING_WARN, "files",
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "files",
 			"raise LimitNOFILE= of vgpud.service, or ulimit -n",
 			"vgpud may have %lu open files, its %u machines want %lu", limit,
 			n, wanted);
 	else
-		doctor_find(doctor, FINDING_OK, "files", NULL,
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "files", NULL,
 			"vgpud may have %lu open files", limit);
 }
 
@@ -347,18 +279,19 @@ static void look_at_program(struct doctor *doctor, const char *subject,
 
 	major = ask_version(command, &minor);
 	if (!major && is_needed)
-		doctor_find(doctor, FINDING_WARN, subject,
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, subject,
 			"install it; without it there are only machines that others run",
 			"it is not in the PATH");
 	else if (!major)
-		doctor_find(doctor, FINDING_OK, subject, NULL, "it is not in the PATH");
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, subject, NULL,
+			"it is not in the PATH");
 	else if (major < least)
-		doctor_find(doctor, FINDING_WARN, subject, "upgrade it",
-			"version %u.%u; nothing before %u was tried", major, minor,
-			least);
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, subject,
+			"upgrade it", "version %u.%u; nothing before %u was tried", major,
+			minor, least);
 	else
-		doctor_find(
-			doctor, FINDING_OK, subject, NULL, "version %u.%u", major, minor);
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, subject, NULL,
+			"version %u.%u", major, minor);
 }
 
 void doctor_look_at_programs(struct doctor *doctor)

@@ -59,6 +59,15 @@ enum ctl_status output_unremoved(const char *path, int error)
 	return ctl_fail(CTL_FAILED, "%s cannot be removed: %s", path, reason_of(error));
 }
 
+enum ctl_status output_findings(const struct vgpu_findings *findings, bool is_json)
+{
+	if (is_json)
+		vgpu_findings_print_json(findings, stdout);
+	else
+		vgpu_findings_print(findings, stdout);
+	return output_end(findings->worst == VGPU_FINDING_FAIL ? CTL_FAILED : CTL_OK);
+}
+
 const char *output_size(uint64_t size, char text[static 24])
 {
 	static const char units[] = "KMGTPE";

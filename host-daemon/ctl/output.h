@@ -10,9 +10,13 @@
 #include <stdint.h>
 
 #include "ctl/ctl.h"
+#include "vgpu/finding.h"
 
 /* Prints an object and frees it. Return: CTL_OK or CTL_FAILED. */
 enum ctl_status output_json(json_t *object);
+
+/* Prints findings. Return: CTL_FAILED if one says so, or the output does. */
+enum ctl_status output_findings(const struct vgpu_findings *findings, bool is_json);
 
 /* Ends the output; a full disk is a failure. Return: the status, or CTL_FAILED. */
 enum ctl_status output_end(enum ctl_status status);

@@ -30,7 +30,7 @@ static void start(const char *text)
 
 static void stop(void)
 {
-	doctor_deinit(&doctor);
+	vgpu_findings_deinit(&doctor.found);
 	config_free(config);
 	config = NULL;
 }
@@ -54,27 +54,27 @@ static void put(const char *path, const char *text)
 }
 
 /* The last look has one finding, which has that level, text and, if not ok, an advice. */
-static void check_finding(
-	void (*look)(struct doctor *doctor), enum finding_level level, const char *text)
+static void check_finding(void (*look)(struct doctor *doctor),
+	enum vgpu_finding_level level, const char *text)
 {
-	const size_t n = doctor.n;
+	const size_t n = doctor.found.n;
 
 	look(&doctor);
-	check_eq(doctor.n, n + 1);
-	if (!strstr(doctor.findings[n].text, text))
+	check_eq(doctor.found.n, n + 1);
+	if (!strstr(doctor.found.list[n].text, text))
 		test_fail(__FILE__, __LINE__, "\"%s\" lacks \"%s\"",
-			doctor.findings[n].text, text);
-	check_eq(doctor.findings[n].level, level);
-	check((level == FINDING_OK) == !doctor.findings[n].advice);
+			doctor.found.list[n].text, text);
+	check_eq(doctor.found.list[n].level, level);
+	check((level == VGPU_FINDING_OK) == !doctor.found.list[n].advice);
 }
 
 TEST(a_host_without_kvm_is_slow)
 {
 	start(NULL);
-	check_finding(doctor_look_at_kvm, FINDING_WARN, "No such file");
+	check_finding(doctor_look_at_kvm, VGPU_FINDING_WARN, "No such file");
 	put("/dev/kvm", "");
-	check_finding(doctor_look_at_kvm, FINDING_OK, "is there");
-	check_eq(doctor_worst(&doctor), FINDING_WARN);
+	check_finding(doctor_look_at_kvm, VGPU_FINDING_OK, "is there");
+	check_eq(doctor.found.worst, VGPU_FINDING_WARN);
 	stop();
 }
 
@@ -82,9 +82,9 @@ TEST(a_kernel_that_disables_io_uring_is_named)
 {
 	start(NULL);
 	put("/proc/sys/kernel/io_uring_disabled", "2\n");
-	check_finding(doctor_look_at_io_uring, FINDING_FAIL, "is 2");
+	check_finding(doctor_look_at_io_uring, VGPU_FINDING_FAIL, "is 2");
 	put("/proc/sys/kernel/io_uring_disabled", "1\n");
-	check_finding(doctor_look_at_io_uring, FINDING_WARN, "is 1");
+	check_finding(doctor_look_at_io_uring, VGPU_FINDING_WARN, "is 1");
 	stop();
 }
 
@@ -99,20 +99,20 @@ TEST(a_filter_that_refuses_io_uring_is_found)
 		0);
 	check_eq(seccomp_load(filter), 0);
 	seccomp_release(filter);
-	check_finding(doctor_look_at_io_uring, FINDING_FAIL, "not permitted");
+	check_finding(doctor_look_at_io_uring, VGPU_FINDING_FAIL, "not permitted");
 	stop();
 }
 
 TEST(a_driver_that_is_required_has_to_be_loaded)
 {
 	start("[vgpud]\ndriver = nvidia\n[vm a]\nsocket = /a\n");
-	check_finding(doctor_look_at_driver, FINDING_FAIL, "not loaded");
+	check_finding(doctor_look_at_driver, VGPU_FINDING_FAIL, "not loaded");
 	stop();
 	start("[vgpud]\ndriver = auto\n[vm a]\nsocket = /a\n");
-	check_finding(doctor_look_at_driver, FINDING_OK, "softgpu serves");
+	check_finding(doctor_look_at_driver, VGPU_FINDING_OK, "softgpu serves");
 	stop();
 	start("[vgpud]\ndriver = soft\n[vm a]\nsocket = /a\n");
-	check_finding(doctor_look_at_driver, FINDING_OK, "driver = soft");
+	check_finding(doctor_look_at_driver, VGPU_FINDING_OK, "driver = soft");
 	stop();
 }
 
@@ -120,11 +120,11 @@ TEST(a_driver_has_device_files)
 {
 	start(NULL);
 	put("/proc/driver/nvidia/version", "NVRM version: x\n");
-	check_finding(doctor_look_at_driver, FINDING_FAIL, "device files");
+	check_finding(doctor_look_at_driver, VGPU_FINDING_FAIL, "device files");
 	put("/dev/nvidiactl", "");
-	check_finding(doctor_look_at_driver, FINDING_FAIL, "device files");
+	check_finding(doctor_look_at_driver, VGPU_FINDING_FAIL, "device files");
 	put("/dev/nvidia-uvm", "");
-	check_finding(doctor_look_at_driver, FINDING_OK, "NVRM version: x");
+	check_finding(doctor_look_at_driver, VGPU_FINDING_OK, "NVRM version: x");
 	stop();
 }
 
@@ -135,12 +135,12 @@ TEST(a_driver_that_opens_all_memory_to_kernels_is_named)
 	put("/dev/nvidiactl", "");
 	put("/dev/nvidia-uvm", "");
 	put("/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", "Y\n");
-	check_finding(doctor_look_at_driver, FINDING_OK, "NVRM");
+	check_finding(doctor_look_at_driver, VGPU_FINDING_OK, "NVRM");
 	put("/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", "N\n");
 	doctor_look_at_driver(&doctor);
-	check_eq(doctor.n, 3);
-	check_eq(doctor.findings[2].level, FINDING_WARN);
-	check(strstr(doctor.findings[2].advice, "uvm_disable_hmm=1"));
+	check_eq(doctor.found.n, 3);
+	check_eq(doctor.found.list[2].level, VGPU_FINDING_WARN);
+	check(strstr(doctor.found.list[2].advice, "uvm_disable_hmm=1"));
 	stop();
 }
 
@@ -148,9 +148,9 @@ TEST(a_host_with_little_memory_is_named)
 {
 	start("[vm a]\nsocket = /a\n");
 	put("/proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 1048575 kB\n");
-	check_finding(doctor_look_at_memory, FINDING_WARN, "1023 MiB");
+	check_finding(doctor_look_at_memory, VGPU_FINDING_WARN, "1023 MiB");
 	put("/proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 1048576 kB\n");
-	check_finding(doctor_look_at_memory, FINDING_OK, "1024 MiB");
+	check_finding(doctor_look_at_memory, VGPU_FINDING_OK, "1024 MiB");
 	stop();
 }
 
@@ -160,20 +160,20 @@ TEST(limits_that_exceed_the_memory_together_are_named)
 	      "[vm b]\nsocket = /b\nhost-memory = 4G\n");
 	put("/proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 8388608 kB\n");
 	doctor_look_at_memory(&doctor);
-	check_eq(doctor.n, 2);
-	check_eq(doctor.findings[1].level, FINDING_WARN);
-	check(strstr(doctor.findings[1].text, "9216 MiB, the host has 8192 MiB"));
+	check_eq(doctor.found.n, 2);
+	check_eq(doctor.found.list[1].level, VGPU_FINDING_WARN);
+	check(strstr(doctor.found.list[1].text, "9216 MiB, the host has 8192 MiB"));
 	stop();
 }
 
 TEST(huge_pages_have_to_be_reserved)
 {
 	start("[vm a]\nsocket = /a\nsize = 2G\nhugepages = hugetlb\n");
-	check_finding(doctor_look_at_hugepages, FINDING_FAIL, "2048 MiB, 0 MiB");
+	check_finding(doctor_look_at_hugepages, VGPU_FINDING_FAIL, "2048 MiB, 0 MiB");
 	put("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "1023\n");
-	check_finding(doctor_look_at_hugepages, FINDING_FAIL, "2046 MiB");
+	check_finding(doctor_look_at_hugepages, VGPU_FINDING_FAIL, "2046 MiB");
 	put("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "1024\n");
-	check_finding(doctor_look_at_hugepages, FINDING_OK, "2048 MiB");
+	check_finding(doctor_look_at_hugepages, VGPU_FINDING_OK, "2048 MiB");
 	stop();
 }
 
@@ -183,22 +183,22 @@ TEST(transparent_huge_pages_have_to_be_enabled)
 
 	start("[vm a]\nsocket = /a\nhugepages = transparent\n");
 	put(path, "always within_size advise [never] deny force\n");
-	check_finding(doctor_look_at_hugepages, FINDING_WARN, "no huge pages");
+	check_finding(doctor_look_at_hugepages, VGPU_FINDING_WARN, "no huge pages");
 	put(path, "always within_size [advise] never deny force\n");
-	check_finding(doctor_look_at_hugepages, FINDING_OK, "MiB");
+	check_finding(doctor_look_at_hugepages, VGPU_FINDING_OK, "MiB");
 	stop();
 }
 
 TEST(few_open_files_are_named)
 {
 	start("[vm a]\nsocket = /a\n[vm b]\nsocket = /b\n");
-	check_finding(doctor_look_at_files, FINDING_WARN, "not known");
+	check_finding(doctor_look_at_files, VGPU_FINDING_WARN, "not known");
 	put("/proc/7/limits", "Max open files            767       767     files\n");
-	check_finding(doctor_look_at_files, FINDING_WARN, "767");
+	check_finding(doctor_look_at_files, VGPU_FINDING_WARN, "767");
 	put("/proc/7/limits", "Max open files            768       768     files\n");
-	check_finding(doctor_look_at_files, FINDING_OK, "768");
+	check_finding(doctor_look_at_files, VGPU_FINDING_OK, "768");
 	doctor.pid = 0;
-	check_finding(doctor_look_at_files, FINDING_WARN, "not known");
+	check_finding(doctor_look_at_files, VGPU_FINDING_WARN, "not known");
 	stop();
 }
 
@@ -221,20 +221,20 @@ TEST(programs_that_are_old_or_missing_are_named)
 	start(NULL);
 	put_program("other", "");
 	doctor_look_at_programs(&doctor);
-	check_eq(doctor.n, 2);
-	check_eq(doctor.findings[0].level, FINDING_WARN);
-	check_eq(doctor.findings[1].level, FINDING_OK);
+	check_eq(doctor.found.n, 2);
+	check_eq(doctor.found.list[0].level, VGPU_FINDING_WARN);
+	check_eq(doctor.found.list[1].level, VGPU_FINDING_OK);
 	put_program("qemu-system-x86_64", "QEMU emulator version 6.2.0 (x)");
 	put_program("virsh", "8.0.0");
 	doctor_look_at_programs(&doctor);
-	check_eq(doctor.findings[2].level, FINDING_WARN);
-	check_str(doctor.findings[2].text, "version 6.2; nothing before 7 was tried");
-	check_eq(doctor.findings[3].level, FINDING_WARN);
+	check_eq(doctor.found.list[2].level, VGPU_FINDING_WARN);
+	check_str(doctor.found.list[2].text, "version 6.2; nothing before 7 was tried");
+	check_eq(doctor.found.list[3].level, VGPU_FINDING_WARN);
 	put_program("qemu-system-x86_64", "QEMU emulator version 10.1.0 (x)");
 	put_program("virsh", "9.0.0");
 	doctor_look_at_programs(&doctor);
-	check_eq(doctor.findings[4].level, FINDING_OK);
-	check_str(doctor.findings[4].text, "version 10.1");
-	check_eq(doctor.findings[5].level, FINDING_OK);
+	check_eq(doctor.found.list[4].level, VGPU_FINDING_OK);
+	check_str(doctor.found.list[4].text, "version 10.1");
+	check_eq(doctor.found.list[5].level, VGPU_FINDING_OK);
 	stop();
 }
