@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "driver/driver.h"
-#include "driver/note.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
+#include "vgpu/note.h"
 
 static void close_library(void *library)
 {
@@ -36,7 +36,7 @@ static int refuse_ours(struct driver *driver, const char *path)
 {
 	char text[64];
 
-	if (note_read_path(path, text, sizeof(text)))
+	if (vgpu_note_read_path(path, text, sizeof(text)))
 		return 0;
 	note_why(driver,
 		"the driver library %s is vGPU's own for guests (%s): not loaded", path,

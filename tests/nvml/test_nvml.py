@@ -332,6 +332,11 @@ class WithHost(unittest.TestCase):
         self.nvml.check("nvmlInit_v2")
         self.nvml.device()
 
+    def test_the_library_has_our_note(self):
+        notes = subprocess.run(["readelf", "-p", ".note.vgpu", NVML], check=True, text=True,
+                               stdout=subprocess.PIPE).stdout
+        self.assertRegex(notes, r"libnvidia-ml [0-9.]+ protocol \d+ revision \S+")
+
     def test_the_library_can_be_unloaded_and_loaded_again(self):
         code = f"""
 import _ctypes, ctypes

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "driver/note.h"
 #include "test.h"
+#include "vgpu/note.h"
 
 /* A file of one program header that covers one note. */
 struct image {
@@ -35,10 +35,10 @@ static struct image good_image(void)
 		.segment.p_offset = offsetof(struct image, note),
 		.segment.p_filesz = sizeof(struct image) - offsetof(struct image, note),
 		.segment.p_align = 4,
-		.note.n_namesz = sizeof(NOTE_OWNER),
+		.note.n_namesz = sizeof(VGPU_NOTE_OWNER),
 		.note.n_descsz = 16,
-		.note.n_type = NOTE_TYPE,
-		.owner = NOTE_OWNER,
+		.note.n_type = VGPU_NOTE_TYPE,
+		.owner = VGPU_NOTE_OWNER,
 		.text = "libcuda 0.1.0",
 	};
 
@@ -51,7 +51,7 @@ static int read_image(const void *data, size_t size, char *text, size_t text_siz
 
 	check(fd >= 0);
 	check(write(fd, data, size) == (ssize_t)size);
-	r = note_read(fd, text, text_size);
+	r = vgpu_note_read(fd, text, text_size);
 	close(fd);
 	return r;
 }
@@ -79,13 +79,13 @@ TEST(a_note_of_another_owner_or_type_does_not_match)
 	struct image image = good_image();
 
 	image.owner[0] = 'V';
-	check_eq(read_result(&image), NOTE_E_ABSENT);
+	check_eq(read_result(&image), VGPU_NOTE_E_ABSENT);
 	image = good_image();
 	image.note.n_type = 2;
-	check_eq(read_result(&image), NOTE_E_ABSENT);
+	check_eq(read_result(&image), VGPU_NOTE_E_ABSENT);
 	image = good_image();
 	image.segment.p_type = PT_LOAD;
-	check_eq(read_result(&image), NOTE_E_ABSENT);
+	check_eq(read_result(&image), VGPU_NOTE_E_ABSENT);
 }
 
 TEST(a_file_that_is_not_elf_is_rejected)
@@ -93,11 +93,11 @@ TEST(a_file_that_is_not_elf_is_rejected)
 	struct image image = good_image();
 	char text[64];
 
-	check_eq(read_image("", 0, text, sizeof(text)), NOTE_E_NOT_ELF);
+	check_eq(read_image("", 0, text, sizeof(text)), VGPU_NOTE_E_NOT_ELF);
 	check_eq(read_image("GROUP ( libcuda.so.1 )", 22, text, sizeof(text)),
-		NOTE_E_NOT_ELF);
+		VGPU_NOTE_E_NOT_ELF);
 	image.header.e_ident[EI_CLASS] = ELFCLASS32;
-	check_eq(read_result(&image), NOTE_E_NOT_ELF);
+	check_eq(read_result(&image), VGPU_NOTE_E_NOT_ELF);
 }
 
 TEST(damaged_numbers_are_refused)
@@ -105,28 +105,28 @@ TEST(damaged_numbers_are_refused)
 	struct image image = good_image();
 
 	image.header.e_phnum = 0xffff;
-	check_eq(read_result(&image), NOTE_E_NOT_ELF);
+	check_eq(read_result(&image), VGPU_NOTE_E_NOT_ELF);
 	image = good_image();
 	image.header.e_phoff = UINT64_MAX - 8;
-	check_eq(read_result(&image), NOTE_E_NOT_ELF);
+	check_eq(read_result(&image), VGPU_NOTE_E_NOT_ELF);
 	image = good_image();
 	image.header.e_phentsize = 1;
-	check_eq(read_result(&image), NOTE_E_NOT_ELF);
+	check_eq(read_result(&image), VGPU_NOTE_E_NOT_ELF);
 	image = good_image();
 	image.segment.p_offset = UINT64_MAX;
-	check_eq(read_result(&image), NOTE_E_NOT_ELF);
+	check_eq(read_result(&image), VGPU_NOTE_E_NOT_ELF);
 	image = good_image();
 	image.segment.p_filesz = 1000;
-	check_eq(read_result(&image), NOTE_E_NOT_ELF);
+	check_eq(read_result(&image), VGPU_NOTE_E_NOT_ELF);
 	image = good_image();
 	image.note.n_namesz = UINT32_MAX;
-	check_eq(read_result(&image), NOTE_E_NOT_ELF);
+	check_eq(read_result(&image), VGPU_NOTE_E_NOT_ELF);
 	image = good_image();
 	image.note.n_descsz = UINT32_MAX - 2;
-	check_eq(read_result(&image), NOTE_E_NOT_ELF);
+	check_eq(read_result(&image), VGPU_NOTE_E_NOT_ELF);
 	image = good_image();
 	image.segment.p_filesz = UINT64_MAX;
-	check_eq(read_result(&image), NOTE_E_ABSENT);
+	check_eq(read_result(&image), VGPU_NOTE_E_ABSENT);
 }
 
 TEST(every_truncation_ends_without_a_crash)
@@ -158,6 +158,7 @@ TEST(this_program_has_no_such_note)
 {
 	char text[64];
 
-	check_eq(note_read_path("/proc/self/exe", text, sizeof(text)), NOTE_E_ABSENT);
-	check_eq(note_read_path("/nonexistent", text, sizeof(text)), -ENOENT);
+	check_eq(vgpu_note_read_path("/proc/self/exe", text, sizeof(text)),
+		VGPU_NOTE_E_ABSENT);
+	check_eq(vgpu_note_read_path("/nonexistent", text, sizeof(text)), -ENOENT);
 }

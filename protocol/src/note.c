@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Note: whether a libcuda is the guest library
+ * Note: whether a library is of the guest
  *
  * Any file may be named, so each number in it is checked against the size that was read.
  */
@@ -10,28 +10,28 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "driver/note.h"
 #include "vgpu/checked.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
+#include "vgpu/note.h"
 
 /* Linkers make a dozen program headers, and notes of a few hundred bytes. */
 #define NOTE_HEADERS_MAX 256u
 #define NOTE_SEGMENT_MAX (64u << 10)
 
-/* Returns: 0, NOTE_E_NOT_ELF where the file is shorter, or -errno. */
+/* Returns: 0, VGPU_NOTE_E_NOT_ELF where the file is shorter, or -errno. */
 static int read_at(int fd, uint64_t offset, void *buffer, size_t size)
 {
 	ssize_t n;
 
 	if (offset > INT64_MAX - size)
-		return NOTE_E_NOT_ELF;
+		return VGPU_NOTE_E_NOT_ELF;
 	do
 		n = pread(fd, buffer, size, offset);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return vgpu_error_origin(-errno);
-	return (size_t)n == size ? 0 : NOTE_E_NOT_ELF;
+	return (size_t)n == size ? 0 : VGPU_NOTE_E_NOT_ELF;
 }
 
 /* The unread rest of a segment; parts of notes are aligned from its start. */
@@ -68,9 +68,10 @@ static int find_note(struct notes *notes, char *text, size_t text_size)
 		name = take(notes, header.n_namesz);
 		description = name ? take(notes, header.n_descsz) : NULL;
 		if (!description)
-			return NOTE_E_NOT_ELF;
-		if (header.n_type != NOTE_TYPE || header.n_namesz != sizeof(NOTE_OWNER) ||
-			memcmp(name, NOTE_OWNER, sizeof(NOTE_OWNER)))
+			return VGPU_NOTE_E_NOT_ELF;
+		if (header.n_type != VGPU_NOTE_TYPE ||
+			header.n_namesz != sizeof(VGPU_NOTE_OWNER) ||
+			memcmp(name, VGPU_NOTE_OWNER, sizeof(VGPU_NOTE_OWNER)))
 			continue;
 		n = strnlen((const char *)description, header.n_descsz);
 		if (n >= text_size)
@@ -79,7 +80,7 @@ static int find_note(struct notes *notes, char *text, size_t text_size)
 		text[n] = '\0';
 		return 0;
 	}
-	return NOTE_E_ABSENT;
+	return VGPU_NOTE_E_ABSENT;
 }
 
 static int read_segment(int fd, const Elf64_Phdr *segment, char *text, size_t text_size)
@@ -89,7 +90,7 @@ static int read_segment(int fd, const Elf64_Phdr *segment, char *text, size_t te
 	int r;
 
 	if (segment->p_filesz > NOTE_SEGMENT_MAX)
-		return NOTE_E_ABSENT;
+		return VGPU_NOTE_E_ABSENT;
 	data = malloc(segment->p_filesz + 1);
 	if (!data)
 		return vgpu_error_origin(-ENOMEM);
@@ -104,7 +105,7 @@ static int read_segment(int fd, const Elf64_Phdr *segment, char *text, size_t te
 	return find_note(&notes, text, text_size);
 }
 
-int note_read(int fd, char *text, size_t text_size)
+int vgpu_note_read(int fd, char *text, size_t text_size)
 {
 	Elf64_Phdr segment;
 	Elf64_Ehdr header;
@@ -120,29 +121,29 @@ int note_read(int fd, char *text, size_t text_size)
 		header.e_ident[EI_DATA] != ELFDATA2LSB ||
 		header.e_phentsize != sizeof(segment) ||
 		header.e_phnum > NOTE_HEADERS_MAX)
-		return NOTE_E_NOT_ELF;
+		return VGPU_NOTE_E_NOT_ELF;
 
 	for (i = 0; i < header.e_phnum; i++) {
 		if (!vgpu_add_u64(header.e_phoff, i * sizeof(segment), &offset))
-			return NOTE_E_NOT_ELF;
+			return VGPU_NOTE_E_NOT_ELF;
 		r = read_at(fd, offset, &segment, sizeof(segment));
 		if (r)
 			return r;
 		if (segment.p_type != PT_NOTE)
 			continue;
 		r = read_segment(fd, &segment, text, text_size);
-		if (r != NOTE_E_ABSENT)
+		if (r != VGPU_NOTE_E_ABSENT)
 			return r;
 	}
-	return NOTE_E_ABSENT;
+	return VGPU_NOTE_E_ABSENT;
 }
 
-int note_read_path(const char *path, char *text, size_t text_size)
+int vgpu_note_read_path(const char *path, char *text, size_t text_size)
 {
 	_vgpu_cleanup_(vgpu_closep) int fd =
 		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return -errno;
-	return note_read(fd, text, text_size);
+	return vgpu_note_read(fd, text, text_size);
 }
