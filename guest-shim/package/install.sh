@@ -5,8 +5,9 @@
 # Installs the vGPU guest library into this Linux system: libcuda.so.1 in a folder of
 # its own, which the loader is told of, a group whose members may use the vGPU device,
 # and a udev rule that gives the device to that group at every start. libnvidia-ml.so.1
-# is in the same folder, and vgpu-smi, which shows the GPUs, and vgpu-cdi, which gives
-# them to containers, in PREFIX/bin. Needs root.
+# is in the same folder, and in PREFIX/bin are vgpu-smi, which shows the GPUs, vgpu-cdi,
+# which gives them to containers, and vgpu-doctor, which looks for what keeps programs
+# from them. Needs root.
 #
 # The kernel's driver (kernel-driver.md) is put into /usr/src for DKMS, and built where
 # dkms and the headers of the running kernel are there. Without it programs use the device
@@ -131,6 +132,7 @@ install_files() {
 	done
 	put 755 "$here/vgpu-smi" "$bin/vgpu-smi"
 	put 755 "$here/vgpu-cdi" "$bin/vgpu-cdi"
+	put 755 "$here/vgpu-doctor" "$bin/vgpu-doctor"
 	put 755 "$here/uninstall.sh" "$lib/uninstall.sh"
 	sed "s/@GROUP@/$group/g" "$here/60-vgpu.rules" >"$root$lib/rule.tmp"
 	put 644 "$root$lib/rule.tmp" "$rule"

@@ -45,6 +45,7 @@ while read -r file; do
 	case $file in
 	*/../*) note "not removed: $file" ;;
 	"$lib"/* | "$prefix/bin/vgpu-smi" | "$prefix/bin/vgpu-cdi" | \
+		"$prefix/bin/vgpu-doctor" | \
 		/etc/ld.so.conf.d/00-vgpu.conf | /etc/udev/rules.d/60-vgpu.rules | \
 		/usr/src/vgpu-@VERSION@/*)
 		rm -f "$root$file"

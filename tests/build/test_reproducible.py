@@ -15,7 +15,8 @@ from pathlib import Path
 
 MESON = os.environ.get("MESON", "meson").split()
 TARGETS = ("guest-shim/libcuda.so.1", "guest-shim/nvml/libnvidia-ml.so.1",
-           "guest-shim/smi/vgpu-smi", "scripts/libcuda-check",
+           "guest-shim/smi/vgpu-smi", "guest-shim/doctor/vgpu-doctor",
+           "scripts/libcuda-check",
            "protocol/libcuda-symbols.json")
 OMITTED = shutil.ignore_patterns(".git", "build*", "__pycache__")
 

@@ -14,7 +14,8 @@ TOP = Path(sys.argv[1])
 sys.path.insert(0, str(TOP / "tests/lib"))
 import tap  # noqa: E402
 
-FOLDERS = ("guest-shim/nvml", "guest-shim/runtime", "guest-shim/smi", "guest-shim/src",
+FOLDERS = ("guest-shim/doctor", "guest-shim/nvml", "guest-shim/runtime", "guest-shim/smi",
+           "guest-shim/src",
            "host-daemon/broker", "host-daemon/ctl", "host-daemon/keeper",
            "host-daemon/vgpud", "host-daemon/worker")
 

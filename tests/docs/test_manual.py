@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and --help are complete: test_manual.py SOURCE VGPUD WORKER INFO PTXAS CTL
+"""Manual pages and --help are complete: test_manual.py SOURCE VGPUD WORKER INFO PTXAS CTL DOCTOR
 
 Keys of the configuration, options of the programs and variables of the environment that are
 in the sources have to be in the page, and in the help, of the program that reads them.
@@ -93,6 +93,11 @@ def main():
     lacks += check("verb", found(r'\{ "([\w-]+)", "', ctl) |
                    {f"--{name}" for name in CTL_OF_VERBS},
                    page=page("vgpuctl.1"))
+    doctor = SOURCE / "guest-shim/doctor"
+    lacks += check("option", {f"--{name}" for name in found(option, doctor / "main.c")},
+                   page=page("vgpu-doctor.1"), help=said(sys.argv[7]))
+    subjects = found(r'VGPU_FINDING_\w+,\s+"([\w-]+)"', *sources("guest-shim/doctor"))
+    lacks += check("subject", subjects, page=page("vgpu-doctor.1"))
     packages = (SOURCE / "scripts/lib/packages.sh").read_text()
     build = re.search(r"packages_build=\((.*?)\)", packages, re.S)[1].split()
     lacks += check("package", set(build),

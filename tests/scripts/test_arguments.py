@@ -24,6 +24,7 @@ COMMANDS = {
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
     "vgpu-worker": 2, "vgpu-bench": 125, "vgpu-cdi": 125, "vgpu-sensors": 125,
     "vgpu-softgpu-info": 125, "vgpu-ptxas": 255, "vgpuctl": 2,
+    "vgpu-doctor": 2,
 }
 WITHOUT_SHORT_HELP = {"vgpu-worker", "vgpu-bench", "vgpu-sensors"}
 # Options that need a value, one of each command that has one.
@@ -35,7 +36,8 @@ VALUES = {
     "qemu/run-guest": "--memory", "scripts/soak": "--kills",
     "scripts/clients": "--only", "guest-shim/package/install.sh": "--user",
     "guest-shim/package/uninstall.sh": "--root", "vgpu-cdi": "--lib",
-    "vgpu-sensors": "--library", "vgpuctl": "--socket", "tests/vm/debug-kernel": "--dir",
+    "vgpu-sensors": "--library", "vgpuctl": "--socket", "vgpu-doctor": "--root",
+    "tests/vm/debug-kernel": "--dir",
     "tests/vm/run": "--kernel", "tests/packages/run": "--keep",
 }
 
