@@ -57,6 +57,9 @@ run anna /usr/local/bin/vgpu-smi -L
 echo "smi of member: $rc $(grep -c "GPU 0: .*softgpu" /tmp/anna.out)"
 run otto /usr/local/bin/vgpu-smi -L
 echo "smi of other: $rc"
+run anna /usr/local/bin/vgpu-doctor
+echo "doctor of member: $rc"
+cat /tmp/anna.out
 /usr/local/bin/vgpu-cdi list --lib /usr/local/lib/vgpu >/tmp/cdi.out
 echo "cdi: $? $(grep -c "mount .*/resource2 .*/resource2 rw" /tmp/cdi.out)"
 stat -c "%G %a" /sys/bus/pci/devices/*/resource2 | grep vgpu
@@ -73,11 +76,15 @@ diff /tmp/before /tmp/after
 	has out "member: 0 0 wrong: PASS"
 	has out "smi of member: 0 1"
 	has out "smi of other: 9"
+	has out "doctor of member: 0"
+	grep -q "^ok    libcuda: /usr/local/lib/vgpu/.*, by the cache of ldconfig" out
+	grep -q "^ok    libnvidia-ml: /usr/local/lib/vgpu/.*, by the cache" out
+	grep -q "^ok    kernel: " out
 	has out "cdi: 0 1"
 	has out "other: 1 0"
 	has out "vgpu 660"
 	has out "after: 127"
-	same "sessions" "$(grep -c 'session ended .*launches=1 ' vgpud.log)" 1
+	same "sessions" "$(grep -c 'session ended .*launches=1 ' vgpud.log)" 2
 }
 
 test_package_leaves_another_libcuda_alone_unless_told() {
@@ -97,7 +104,13 @@ diff /tmp/before /tmp/after
 run anna $2
 echo "replaced: $rc $(grep -o "0 wrong: PASS" /tmp/anna.out)"
 cmp $other ${1%/*}/other.so
+run anna /usr/local/bin/vgpu-doctor
+cat /tmp/anna.out
+cp /usr/local/bin/vgpu-doctor /tmp/vgpu-doctor
 ./uninstall.sh
+run anna /tmp/vgpu-doctor
+cat /tmp/anna.out
+rm /tmp/vgpu-doctor
 echo "first now: $(ldconfig -p | grep -c "^.libcuda.so.1 .*x86_64-linux-gnu/libcuda")"
 files >/tmp/after
 diff /tmp/before /tmp/after
@@ -105,6 +118,10 @@ diff /tmp/before /tmp/after
 	has out "refused: 1"
 	has out "replaced: 0 0 wrong: PASS"
 	has out "first now: 1"
+	# The folder has two names.
+	local other='/lib/x86_64-linux-gnu/libcuda.so.1'
+	grep -q "^ok    libcuda: /usr/local/lib/vgpu/.*, before .*$other" out
+	grep -q "^FAIL  libcuda: programs get .*$other, by .*, which is not of vGPU" out
 }
 
 test_package_that_cannot_be_installed_leaves_nothing() {
