@@ -25,6 +25,7 @@ struct ctl_options {
 	const char *socket;
 	bool is_json;
 	bool is_persistent;  /* of set */
+	bool is_guest;	     /* of doctor */
 	bool is_config_only; /* of attach: the running domain stays as it is */
 	const char *uri;     /* of libvirt, NULL: its default */
 	const char *vram;    /* of attach, NULL: no limit */

@@ -11,6 +11,7 @@
 
 #include "ctl/client.h"
 #include "ctl/doctor.h"
+#include "ctl/guest.h"
 #include "ctl/output.h"
 #include "vgpu/cleanup.h"
 #include "vgpud/config-check.h"
@@ -103,6 +104,8 @@ enum ctl_status ctl_doctor(const struct ctl_options *options, char **arguments)
 	struct client client;
 	enum ctl_status status;
 
+	if (options->is_guest)
+		return guest_doctor(options, arguments[0]);
 	look_at_vgpud(&doctor, &client, options);
 	look_at_config(&doctor,
 		client.hello && *client.hello->config ? client.hello->config

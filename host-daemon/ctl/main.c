@@ -22,7 +22,7 @@ static const char help[] =
 	"  set VM KEY=VALUE...    change settings of one\n"
 	"  attach DOMAIN      give a domain of libvirt a device\n"
 	"  detach DOMAIN      take it away\n"
-	"  doctor             look for what this host lacks\n"
+	"  doctor             look for what this host or a guest lacks\n"
 	"  logs VM            the lines of the log about one\n"
 	"  log-level LEVEL    change the level of the log\n"
 	"  version            of vgpuctl and vgpud\n"
@@ -70,11 +70,15 @@ static const struct ctl_verb verbs[] = {
 		"\n"
 		"      --connect URI  of libvirt\n",
 		1, 1, ctl_detach },
-	{ "doctor", "",
+	{ "doctor", " [--guest [VM]]",
 		"Looks at this host and its vgpud, changes nothing, and prints for each\n"
 		"subject ok, WARN or FAIL and what to do. The status is 1 if anything "
-		"fails.\n",
-		0, 0, ctl_doctor },
+		"fails.\n"
+		"\n"
+		"      --guest VM     look at a virtual machine, as its host sees it\n"
+		"      --guest        in a virtual machine: run vgpu-doctor, which looks "
+		"at it\n",
+		0, 1, ctl_doctor },
 	{ "logs", " VM",
 		"Prints the lines of vgpud's log about a virtual machine: of its "
 		"log-file,\n"
@@ -91,6 +95,7 @@ static const struct ctl_verb verbs[] = {
 enum {
 	OPTION_CONFIG = 256,
 	OPTION_CONNECT,
+	OPTION_GUEST,
 	OPTION_JSON,
 	OPTION_PERSISTENT,
 	OPTION_SIZE,
@@ -101,6 +106,7 @@ enum {
 static const struct option long_options[] = {
 	{ "config", no_argument, NULL, OPTION_CONFIG },
 	{ "connect", required_argument, NULL, OPTION_CONNECT },
+	{ "guest", no_argument, NULL, OPTION_GUEST },
 	{ "help", no_argument, NULL, 'h' },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "persistent", no_argument, NULL, OPTION_PERSISTENT },
@@ -140,6 +146,8 @@ static int print_help(const struct ctl_verb *verb)
 static const char *find_alien(
 	const struct ctl_verb *verb, const struct ctl_options *options)
 {
+	if (options->is_guest && verb->run != ctl_doctor)
+		return "guest";
 	if (options->is_persistent && verb->run != ctl_set)
 		return "persistent";
 	if (options->uri && verb->run != ctl_attach && verb->run != ctl_detach)
@@ -157,6 +165,7 @@ static int run(const struct ctl_verb *verb, const struct ctl_options *options,
 	int n_arguments, char **arguments)
 {
 	const char *alien = find_alien(verb, options);
+	int n_max = verb->n_max;
 
 	if (alien) {
 		ctl_fail(CTL_USAGE, "%s has no --%s", verb->name, alien);
@@ -166,8 +175,11 @@ static int run(const struct ctl_verb *verb, const struct ctl_options *options,
 		ctl_fail(CTL_USAGE, "%s needs%s", verb->name, verb->synopsis);
 		return usage(verb);
 	}
-	if (verb->n_max >= 0 && n_arguments > verb->n_max) {
-		ctl_fail(CTL_USAGE, "unexpected argument '%s'", arguments[verb->n_max]);
+	/* Only with that option the verb has an argument. */
+	if (verb->run == ctl_doctor && !options->is_guest)
+		n_max = 0;
+	if (n_max >= 0 && n_arguments > n_max) {
+		ctl_fail(CTL_USAGE, "unexpected argument '%s'", arguments[n_max]);
 		return usage(verb);
 	}
 	return (int)verb->run(options, arguments);
@@ -182,6 +194,9 @@ static bool take_option(struct ctl_options *options, int option)
 		return true;
 	case OPTION_CONNECT:
 		options->uri = optarg;
+		return true;
+	case OPTION_GUEST:
+		options->is_guest = true;
 		return true;
 	case OPTION_JSON:
 		options->is_json = true;

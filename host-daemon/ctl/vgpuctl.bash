@@ -34,6 +34,7 @@ _vgpuctl() {
 	case $word:$verb in
 	-*:attach) list='--vram --size --config --connect --json --socket --help' ;;
 	-*:detach) list='--connect --json --socket --help' ;;
+	-*:doctor) list='--guest --json --socket --help' ;;
 	-*:set) list='--persistent --json --socket --help' ;;
 	-*) list='--json --socket --help --version' ;;
 	:|[!-]*:) list='list show set attach detach doctor logs log-level version' ;;
@@ -46,6 +47,10 @@ _vgpuctl() {
 			list=$(_vgpuctl_ask "$keys" show "$vm")
 			compopt -o nospace
 		fi
+		;;
+	*:doctor)
+		[[ " ${COMP_WORDS[*]} " != *" --guest "* ]] || [ -n "$vm" ] ||
+			list=$(_vgpuctl_ask "$names" list)
 		;;
 	*:show | *:logs)
 		[ -n "$vm" ] || list=$(_vgpuctl_ask "$names" list)

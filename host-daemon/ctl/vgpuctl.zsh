@@ -35,7 +35,7 @@ verbs=(
 	'set:change settings of one'
 	'attach:give a domain of libvirt a device'
 	'detach:take it away'
-	'doctor:look for what this host lacks'
+	'doctor:look for what this host or a guest lacks'
 	'logs:the lines of the log about one'
 	'log-level:change the level of the log'
 	'version:of vgpuctl and vgpud'
@@ -61,6 +61,10 @@ argument)
 	detach)
 		_arguments $common '--connect=[of libvirt]:uri' \
 			'1:domain:_vgpuctl_domains'
+		;;
+	doctor)
+		_arguments $common '--guest[look at a machine]' \
+			'1:machine:_vgpuctl_vms'
 		;;
 	log-level) _arguments $common '1:level:(none error warning info debug)' ;;
 	*) _arguments $common ;;

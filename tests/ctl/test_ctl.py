@@ -275,6 +275,31 @@ class Ctl(unittest.TestCase):
             server.join()
         self.assertIn("ended the connection", reason)
 
+    def test_doctor_of_a_guest_as_the_host_sees_it(self):
+        findings = self.doctor("--guest", "two")
+        self.assertEqual(set(findings), {"device", "processes", "device-memory", "host-memory"})
+        self.assertIn("nobody is connected", findings["device"]["text"])
+        self.assertIn("vgpu-doctor", findings["processes"]["advice"])
+        self.assertRegex(self.run_ctl("doctor", "--guest", "two")[0], "(?m)^WARN  device: ")
+        self.run_ctl("doctor", "--guest", "three", status=NO_VM)
+        self.run_ctl("--socket", "/nonexistent", "doctor", "--guest", "two", status=NO_VGPUD)
+        for words in (["doctor", "two"], ["doctor", "--guest", "two", "more"],
+                      ["list", "--guest"]):
+            self.run_ctl(*words, status=USAGE)
+
+    def test_doctor_in_a_guest_is_vgpu_doctor(self):
+        folder = self.folder / "bin"
+        folder.mkdir()
+        environment = dict(os.environ, PATH=str(folder))
+        self.assertIn("vgpu-tools", self.run_ctl("doctor", "--guest", status=FAILED,
+                                                 env=environment)[1])
+        program = folder / "vgpu-doctor"
+        program.write_text("#!/bin/sh\necho \"$# $1\"\n")
+        program.chmod(0o755)
+        self.assertEqual(self.run_ctl("doctor", "--guest", env=environment)[0], "0 \n")
+        self.assertEqual(self.run_ctl("doctor", "--guest", "--json", env=environment)[0],
+                         "1 --json\n")
+
     def test_help(self):
         for verb in VERBS:
             text = self.run_ctl(verb, "--help")[0]
@@ -337,6 +362,9 @@ class Ctl(unittest.TestCase):
         self.assertEqual(self.complete("attach", "--v"), ["--vram"])
         self.assertEqual(self.complete("log-level", "e"), ["error"])
         self.assertEqual(self.complete("list", ""), [])
+        self.assertEqual(self.complete("doctor", "--g"), ["--guest"])
+        self.assertEqual(self.complete("doctor", ""), [])
+        self.assertEqual(self.complete("doctor", "--guest", ""), ["raw", "two"])
 
     def test_completion_by_zsh_parses(self):
         if not shutil.which("zsh"):
