@@ -16,20 +16,18 @@
 
 #include "ctl/client.h"
 #include "ctl/domain.h"
-#include "ctl/drop-in.h"
 #include "ctl/output.h"
+#include "ctl/section.h"
 #include "vgpu/cleanup.h"
-#include "vgpud/config-show.h"
 #include "vgpud/config.h"
-#include "vgpud/layout.h"
 
-#define SIZE_DEFAULT "4G"
 /* The first line of the files that are written here. */
-#define MARK "# written by vgpuctl attach\n"
+#define COMMENT "written by vgpuctl attach"
 
 struct attach {
 	const struct ctl_options *options;
 	const char *name;
+	char found[CONTROL_VM_NAME_MAX]; /* the name, if the domain's device has it */
 	struct client client;
 	struct domain *domain;
 	char socket[CTL_VALUE_MAX + 1];
@@ -54,30 +52,19 @@ static void deinit(struct attach *attach)
 /* The file of a machine beside the configuration; the socket beside vgpuctl's own. */
 static enum ctl_status find_paths(struct attach *attach)
 {
-	const char *config = attach->client.hello->config, *slash = strrchr(config, '/');
+	const char *config = attach->client.hello->config;
 	char path[PATH_MAX];
 
-	if (!slash)
+	if (!strchr(config, '/'))
 		return ctl_fail(CTL_FAILED, "vgpud does not say where its files are");
-	if (asprintf(&attach->file, "%.*s" CONFIG_SOURCE_FOLDER "/%s%s",
-		    (int)(slash + 1 - config), config, attach->name,
-		    CONFIG_SOURCE_SUFFIX) < 0) {
-		attach->file = NULL;
+	attach->file = section_path(config, attach->name);
+	if (!attach->file)
 		return ctl_fail(CTL_FAILED, "there is no memory");
-	}
 	if (!realpath(attach->options->socket, path))
 		return ctl_fail(CTL_FAILED, "%s: %m", attach->options->socket);
 	snprintf(attach->socket, sizeof(attach->socket), "%.*s%s.sock",
 		(int)(strrchr(path, '/') + 1 - path), path, attach->name);
 	return CTL_OK;
-}
-
-static const char *value_of(const VgpuCtl__Details *details, const char *key)
-{
-	for (size_t i = 0; i < details->n_settings; i++)
-		if (!strcmp(details->settings[i]->key, key))
-			return details->settings[i]->value;
-	return NULL;
 }
 
 static bool ends_with(const char *text, size_t size, const char *end)
@@ -107,7 +94,7 @@ static enum ctl_status make_lost(struct attach *attach, const VgpuCtl__Details *
 
 	if (!file)
 		return ctl_fail(CTL_FAILED, "there is no memory");
-	fprintf(file, MARK "[vm %s]\n", attach->name);
+	fprintf(file, "# " COMMENT "\n[vm %s]\n", attach->name);
 	for (size_t i = 0; i < details->n_settings; i++)
 		fprintf(file, "%s = %s\n", details->settings[i]->key,
 			details->settings[i]->value);
@@ -125,8 +112,8 @@ static enum ctl_status ask_known(struct attach *attach)
 	if (status || !reply)
 		return status;
 	attach->is_known = true;
-	socket = value_of(reply->show, "socket");
-	size = value_of(reply->show, "size");
+	socket = section_value(reply->show, "socket");
+	size = section_value(reply->show, "size");
 	if (!socket || strcmp(reply->show->vm->transport, "ivshmem"))
 		return ctl_fail(CTL_REFUSED,
 			"%s: [vm %s] has transport = %s, which is not attached so",
@@ -139,10 +126,36 @@ static enum ctl_status ask_known(struct attach *attach)
 	return CTL_OK;
 }
 
+/* A domain that was renamed has a device of its old name. */
+static enum ctl_status take_name_of_device(struct attach *attach)
+{
+	char socket[sizeof(attach->socket)], *end;
+
+	if (!domain_find_socket(attach->domain, attach->socket, socket, sizeof(socket)))
+		return CTL_OK;
+	end = strrchr(socket, '.');
+	if (!end || strcmp(end, ".sock") != 0 ||
+		(size_t)snprintf(attach->found, sizeof(attach->found), "%.*s",
+			(int)(end - strrchr(socket, '/') - 1),
+			strrchr(socket, '/') + 1) >= sizeof(attach->found))
+		return CTL_OK;
+	attach->name = attach->found;
+	free(attach->file);
+	attach->file = section_path(attach->client.hello->config, attach->name);
+	if (!attach->file)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	strcpy(attach->socket, socket);
+	return ask_known(attach);
+}
+
 static enum ctl_status look_at_domain(struct attach *attach)
 {
 	enum ctl_status status = CTL_OK;
 
+	if (!attach->is_known)
+		status = take_name_of_device(attach);
+	if (status)
+		return status;
 	if (domain_is_persistent(attach->domain))
 		status = domain_has_device(
 			attach->domain, false, attach->socket, &attach->in_config);
@@ -161,7 +174,7 @@ static enum ctl_status init(
 	*attach = (struct attach){ .options = options, .name = name };
 	attach->client = CLIENT_NULL;
 	if (config_parse_size(
-		    options->size ? options->size : SIZE_DEFAULT, &attach->size))
+		    options->size ? options->size : SECTION_SIZE, &attach->size))
 		return ctl_fail(CTL_USAGE, "'%s' is not a size", options->size);
 	if (options->vram && config_parse_size(options->vram, &vram))
 		return ctl_fail(CTL_USAGE, "'%s' is not a size", options->vram);
@@ -183,138 +196,40 @@ static enum ctl_status init(
  * attach
  */
 
-/* Of a small memory: as many processes as have room. */
-static unsigned int find_processes(const struct attach *attach)
-{
-	const uint32_t n = layout_n_channels(attach->size);
-
-	return n && n < VGPU_CHANNELS_MAX ? n : VGPU_CHANNELS_MAX;
-}
-
-/* Return: the text of the file, to be freed, or NULL without memory. */
-static char *make_text(const struct attach *attach)
-{
-	const char *vram = attach->options->vram;
-	const gid_t group = domain_group(attach->domain);
-	char *text, group_line[48] = "", size[32];
-
-	if (group != (gid_t)-1)
-		snprintf(group_line, sizeof(group_line), "socket-group = %u\n",
-			(unsigned int)group);
-	config_show_size(attach->size, size, sizeof(size));
-	if (asprintf(&text,
-		    MARK "[vm %s]\ntransport = ivshmem\n"
-			 "socket = %s\n%ssize = %s\nmax-processes = %u\n%s%s%s",
-		    attach->name, attach->socket, group_line, size,
-		    find_processes(attach), vram ? "device-memory = " : "",
-		    vram ? vram : "", vram ? "\n" : "") < 0)
-		return NULL;
-	return text;
-}
-
-/* A file of the administrator that vgpud has not read is not replaced. */
-static enum ctl_status check_file(const struct attach *attach)
-{
-	char line[sizeof(MARK)] = "";
-	FILE *file = fopen(attach->file, "re");
-	const bool is_there = file || errno != ENOENT;
-
-	if (file && !fgets(line, sizeof(line), file))
-		*line = '\0';
-	if (file)
-		fclose(file);
-	return !is_there || !strcmp(line, MARK)
-		       ? CTL_OK
-		       : ctl_fail(CTL_REFUSED,
-				 "%s:1: vgpud has not read this file, and attach did not "
-				 "write it: reload vgpud, or remove the file",
-				 attach->file);
-}
-
-static enum ctl_status ask_add(struct attach *attach, const char *text)
-{
-	VgpuCtl__Add add = VGPU_CTL__ADD__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-	VgpuCtl__Reply *reply;
-	enum ctl_status status;
-
-	add.vm = (char *)attach->name;
-	add.text = (char *)text;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_ADD;
-	request.add = &add;
-	status = client_ask(&attach->client, &request, &reply);
-	ctl_reply_freep(&reply);
-	return status;
-}
-
-static enum ctl_status ask_remove(struct attach *attach)
-{
-	VgpuCtl__Remove remove = VGPU_CTL__REMOVE__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-	VgpuCtl__Reply *reply;
-	enum ctl_status status;
-
-	remove.vm = (char *)attach->name;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_REMOVE;
-	request.remove = &remove;
-	/* It is gone already if the answer to a first request was lost. */
-	status = client_ask_permitting(
-		&attach->client, &request, VGPU_CTL__STATUS__UNKNOWN, &reply);
-	ctl_reply_freep(&reply);
-	return status;
-}
-
-static enum ctl_status prepare(
-	struct attach *attach, struct drop_in *drop_in, const char *text)
-{
-	enum ctl_status status;
-	int r;
-
-	if (!text)
-		return ctl_fail(CTL_FAILED, "there is no memory");
-	r = drop_in_open(drop_in, attach->file);
-	if (r)
-		return output_unwritten(attach->file, r);
-	status = check_file(attach);
-	if (status)
-		return status;
-	r = drop_in_write(drop_in, text);
-	return r ? output_unwritten(attach->file, r) : CTL_OK;
-}
-
-static enum ctl_status commit(struct attach *attach, struct drop_in *drop_in)
-{
-	const int r = drop_in_commit(drop_in);
-
-	return r ? output_unwritten(attach->file, r) : CTL_OK;
-}
-
 /* Adds the machine to vgpud and to its files. */
 static enum ctl_status add(struct attach *attach)
 {
-	_vgpu_cleanup_(vgpu_freep) char *text = make_text(attach);
-	_vgpu_cleanup_(drop_in_close) struct drop_in drop_in = DROP_IN_NULL;
+	const char *vram = attach->options->vram;
+	_vgpu_cleanup_(vgpu_freep) char *settings = NULL;
+	struct section section = {
+		.name = attach->name,
+		.socket = attach->socket,
+		.comment = COMMENT,
+		.group = domain_group(attach->domain),
+		.size = attach->size,
+	};
+	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
 	enum ctl_status status;
 
-	status = prepare(attach, &drop_in, text);
-	if (!status)
-		status = ask_add(attach, text);
-	if (status)
-		return status;
-	attach->is_added = attach->is_changed = true;
-	return commit(attach, &drop_in);
+	if (asprintf(&settings, "%s%s%s", vram ? "device-memory = " : "",
+		    vram ? vram : "", vram ? "\n" : "") < 0)
+		settings = NULL;
+	section.settings = settings;
+	text = settings ? section_text(&section) : NULL;
+	if (!text)
+		return ctl_fail(CTL_FAILED, "there is no memory");
+	status = section_add(&attach->client, attach->name, attach->file, text, COMMENT);
+	attach->is_added = !status;
+	attach->is_changed |= !status;
+	return status;
 }
 
 /* Writes the file of a machine that vgpud has: an attach that was cut short had added it
  * to vgpud only. */
 static enum ctl_status restore(struct attach *attach)
 {
-	_vgpu_cleanup_(drop_in_close) struct drop_in drop_in = DROP_IN_NULL;
-	enum ctl_status status;
+	const enum ctl_status status = section_write(attach->file, attach->lost, COMMENT);
 
-	status = prepare(attach, &drop_in, attach->lost);
-	if (!status)
-		status = commit(attach, &drop_in);
 	attach->is_changed |= !status;
 	return status;
 }
@@ -336,8 +251,8 @@ static void undo(struct attach *attach, bool was_in_config)
 		domain_detach(attach->domain, false, attach->socket);
 	if (!attach->is_added)
 		return;
-	ask_remove(attach);
-	drop_in_remove(attach->file);
+	section_remove(&attach->client, attach->name);
+	section_unlink(attach->file);
 }
 
 static enum ctl_status attach_all(struct attach *attach)
@@ -398,13 +313,11 @@ enum ctl_status ctl_attach(const struct ctl_options *options, char **arguments)
 
 static enum ctl_status detach_all(struct attach *attach)
 {
-	enum ctl_status status = CTL_OK;
-	int r;
+	enum ctl_status status = section_check_unlink(attach->file);
 
 	attach->is_changed = attach->in_config || attach->is_live || attach->is_known;
-	r = drop_in_check_remove(attach->file);
-	if (r)
-		return output_unremoved(attach->file, r);
+	if (status)
+		return status;
 	if (attach->in_config)
 		status = domain_detach(attach->domain, false, attach->socket);
 	attach->in_config &= status != CTL_OK;
@@ -412,11 +325,8 @@ static enum ctl_status detach_all(struct attach *attach)
 		status = domain_detach(attach->domain, true, attach->socket);
 	attach->is_live &= status != CTL_OK;
 	if (!status && attach->is_known)
-		status = ask_remove(attach);
-	if (status)
-		return status;
-	r = drop_in_remove(attach->file);
-	return r ? output_unremoved(attach->file, r) : CTL_OK;
+		status = section_remove(&attach->client, attach->name);
+	return status ? status : section_unlink(attach->file);
 }
 
 enum ctl_status ctl_detach(const struct ctl_options *options, char **arguments)

@@ -285,3 +285,21 @@ enum ctl_status client_find(
 	}
 	return status;
 }
+
+enum ctl_status client_list(
+	struct client *client, const char *after, VgpuCtl__Reply **replyp)
+{
+	VgpuCtl__List list = VGPU_CTL__LIST__INIT;
+	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
+	enum ctl_status status;
+
+	list.after = (char *)after;
+	request.verb_case = VGPU_CTL__REQUEST__VERB_LIST;
+	request.list = &list;
+	status = client_ask(client, &request, replyp);
+	if (status || (*replyp)->result_case == VGPU_CTL__REPLY__RESULT_LIST)
+		return status;
+	ctl_reply_freep(replyp);
+	*replyp = NULL;
+	return ctl_fail(CTL_FAILED, "vgpud's reply is not a list");
+}

@@ -52,3 +52,8 @@ enum ctl_status client_ask_permitting(struct client *client, VgpuCtl__Request *r
  * Return: CTL_OK or the status of a failure, which is printed. */
 enum ctl_status client_find(
 	struct client *client, const char *vm, VgpuCtl__Reply **replyp);
+
+/* Asks for the machines after that name. Return: CTL_OK or the status of a failure, which
+ * is printed. */
+enum ctl_status client_list(
+	struct client *client, const char *after, VgpuCtl__Reply **replyp);

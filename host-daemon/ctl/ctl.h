@@ -45,6 +45,7 @@ enum ctl_status ctl_show(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_set(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_attach(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_detach(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_hook(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_doctor(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_log_level(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_logs(const struct ctl_options *options, char **arguments);

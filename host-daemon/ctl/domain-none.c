@@ -39,6 +39,12 @@ enum ctl_status domain_has_device(
 	return CTL_FAILED;
 }
 
+bool domain_find_socket(
+	const struct domain *domain, const char *beside, char *path, size_t size)
+{
+	return false;
+}
+
 enum ctl_status domain_check(const struct domain *domain, bool is_live, uint64_t size)
 {
 	return CTL_FAILED;

@@ -9,13 +9,12 @@
 #include <inttypes.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
-#include <libxml/parser.h>
-#include <libxml/tree.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/domain-xml.h"
 #include "ctl/domain.h"
 #include "vgpu/cleanup.h"
 #include "vgpud/config.h"
@@ -30,12 +29,6 @@ struct domain {
 	bool is_active;
 	bool is_persistent;
 };
-
-static void xml_freep(xmlDocPtr *xmlp)
-{
-	if (*xmlp)
-		xmlFreeDoc(*xmlp);
-}
 
 static enum ctl_status fail(const char *what)
 {
@@ -100,53 +93,24 @@ bool domain_is_persistent(const struct domain *domain)
  * Descriptions
  */
 
-static xmlDocPtr parse(const char *text)
-{
-	return text ? xmlReadMemory(text, (int)strlen(text), "domain.xml", NULL,
-			      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING)
-		    : NULL;
-}
-
 static xmlDocPtr describe(const struct domain *domain, bool is_live)
 {
 	_vgpu_cleanup_(vgpu_freep) char *text = NULL;
 
 	text = virDomainGetXMLDesc(domain->domain, is_live ? 0 : VIR_DOMAIN_XML_INACTIVE);
-	return parse(text);
-}
-
-static bool is_element(const xmlNode *node, const char *name)
-{
-	return node->type == XML_ELEMENT_NODE && !strcmp((const char *)node->name, name);
-}
-
-/* Return: the next element of that name after a child, or the first one; NULL: none. */
-static xmlNode *find_child(const xmlNode *parent, const xmlNode *after, const char *name)
-{
-	xmlNode *node = after ? after->next : parent ? parent->children : NULL;
-
-	while (node && !is_element(node, name))
-		node = node->next;
-	return node;
-}
-
-static bool has_value(const xmlNode *node, const char *key, const char *value)
-{
-	xmlChar *found = node ? xmlGetProp((xmlNode *)node, (const xmlChar *)key) : NULL;
-	const bool is_same = found && !strcmp((const char *)found, value);
-
-	xmlFree(found);
-	return is_same;
+	return domain_xml_parse(text, text ? strlen(text) : 0);
 }
 
 /* Return: the device at that socket, or NULL. */
 static xmlNode *find_device(xmlDocPtr xml, const char *socket)
 {
-	const xmlNode *devices = find_child(xmlDocGetRootElement(xml), NULL, "devices");
+	const xmlNode *devices =
+		domain_xml_child(xmlDocGetRootElement(xml), NULL, "devices");
 	xmlNode *device = NULL;
 
-	while ((device = find_child(devices, device, "shmem")))
-		if (has_value(find_child(device, NULL, "server"), "path", socket))
+	while ((device = domain_xml_child(devices, device, "shmem")))
+		if (domain_xml_has(
+			    domain_xml_child(device, NULL, "server"), "path", socket))
 			return device;
 	return NULL;
 }
@@ -154,10 +118,47 @@ static xmlNode *find_device(xmlDocPtr xml, const char *socket)
 enum ctl_status domain_has_device(
 	const struct domain *domain, bool is_live, const char *socket, bool *hasp)
 {
-	_vgpu_cleanup_(xml_freep) xmlDocPtr xml = describe(domain, is_live);
+	_vgpu_cleanup_(domain_xml_freep) xmlDocPtr xml = describe(domain, is_live);
 
 	*hasp = xml && find_device(xml, socket);
 	return xml ? CTL_OK : fail("the description of the domain");
+}
+
+/* Return: whether the description has a device in the folder. */
+static bool find_socket(
+	xmlDocPtr xml, const char *beside, size_t folder, char *path, size_t size)
+{
+	xmlNode *device = NULL;
+	bool is_found = false;
+
+	while (!is_found && (device = domain_xml_device(xml, device))) {
+		xmlChar *found = domain_xml_socket(device);
+		const char *socket = (const char *)found;
+
+		is_found = socket && strlen(socket) < size &&
+			   !strncmp(socket, beside, folder) &&
+			   !strchr(socket + folder, '/');
+		if (is_found)
+			strcpy(path, socket);
+		xmlFree(found);
+	}
+	return is_found;
+}
+
+bool domain_find_socket(
+	const struct domain *domain, const char *beside, char *path, size_t size)
+{
+	const size_t folder = (size_t)(strrchr(beside, '/') + 1 - beside);
+	bool is_found = false;
+
+	for (int is_live = 0; is_live < 2 && !is_found; is_live++) {
+		_vgpu_cleanup_(domain_xml_freep) xmlDocPtr xml = NULL;
+
+		if (is_live ? domain->is_active : domain->is_persistent)
+			xml = describe(domain, is_live);
+		is_found = xml && find_socket(xml, beside, folder, path, size);
+	}
+	return is_found;
 }
 
 /* A label is +USER:+GROUP. */
@@ -176,18 +177,19 @@ gid_t domain_group(const struct domain *domain)
 {
 	_vgpu_cleanup_(vgpu_freep) char *text =
 		virConnectGetCapabilities(domain->connection);
-	_vgpu_cleanup_(xml_freep) xmlDocPtr xml = parse(text);
+	_vgpu_cleanup_(domain_xml_freep) xmlDocPtr xml =
+		domain_xml_parse(text, text ? strlen(text) : 0);
 	const xmlNode *host, *model = NULL;
 	xmlChar *name;
 	bool is_dac;
 
-	host = xml ? find_child(xmlDocGetRootElement(xml), NULL, "host") : NULL;
-	while ((model = find_child(host, model, "secmodel"))) {
-		name = xmlNodeGetContent(find_child(model, NULL, "model"));
+	host = xml ? domain_xml_child(xmlDocGetRootElement(xml), NULL, "host") : NULL;
+	while ((model = domain_xml_child(host, model, "secmodel"))) {
+		name = xmlNodeGetContent(domain_xml_child(model, NULL, "model"));
 		is_dac = name && !strcmp((const char *)name, "dac");
 		xmlFree(name);
 		if (is_dac)
-			return parse_label(find_child(model, NULL, "baselabel"));
+			return parse_label(domain_xml_child(model, NULL, "baselabel"));
 	}
 	return (gid_t)-1;
 }
@@ -197,11 +199,12 @@ gid_t domain_group(const struct domain *domain)
 static uint64_t find_reserve(const xmlNode *root)
 {
 	static const char key[] = "pcie-root-port.pref64-reserve=";
-	const xmlNode *line = find_child(root, NULL, "commandline"), *argument = NULL;
+	const xmlNode *line = domain_xml_child(root, NULL, "commandline"),
+		      *argument = NULL;
 	uint64_t size = 0;
 	xmlChar *value;
 
-	while ((argument = find_child(line, argument, "arg"))) {
+	while ((argument = domain_xml_child(line, argument, "arg"))) {
 		value = xmlGetProp((xmlNode *)argument, (const xmlChar *)"value");
 		if (value && !strncmp((const char *)value, key, strlen(key)))
 			config_parse_size((const char *)value + strlen(key), &size);
@@ -212,7 +215,8 @@ static uint64_t find_reserve(const xmlNode *root)
 
 static bool is_q35(const xmlNode *root)
 {
-	const xmlNode *type = find_child(find_child(root, NULL, "os"), NULL, "type");
+	const xmlNode *type =
+		domain_xml_child(domain_xml_child(root, NULL, "os"), NULL, "type");
 	xmlChar *machine =
 		type ? xmlGetProp((xmlNode *)type, (const xmlChar *)"machine") : NULL;
 	const bool is_it = machine && strstr((const char *)machine, "q35");
@@ -225,8 +229,8 @@ static bool has_bridge(const xmlNode *devices)
 {
 	const xmlNode *controller = NULL;
 
-	while ((controller = find_child(devices, controller, "controller")))
-		if (has_value(controller, "model", "pcie-to-pci-bridge"))
+	while ((controller = domain_xml_child(devices, controller, "controller")))
+		if (domain_xml_has(controller, "model", "pcie-to-pci-bridge"))
 			return true;
 	return false;
 }
@@ -238,8 +242,8 @@ static uint64_t find_hole(const xmlNode *devices)
 	uint64_t size = 0;
 	xmlChar *text;
 
-	while ((controller = find_child(devices, controller, "controller"))) {
-		hole = find_child(controller, NULL, "pcihole64");
+	while ((controller = domain_xml_child(devices, controller, "controller"))) {
+		hole = domain_xml_child(controller, NULL, "pcihole64");
 		text = hole ? xmlNodeGetContent((xmlNode *)hole) : NULL;
 		if (text)
 			sscanf((const char *)text, "%" SCNu64, &size);
@@ -260,7 +264,7 @@ static enum ctl_status check_live(const xmlNode *root, uint64_t size)
 			"pcie-root-port.pref64-reserve=SIZE and a start of the domain; "
 			"--config attaches for its next start",
 			size >> 20);
-	if (!has_bridge(find_child(root, NULL, "devices")))
+	if (!has_bridge(domain_xml_child(root, NULL, "devices")))
 		return ctl_fail(CTL_REFUSED,
 			"the running domain has no slot for a PCI device: it takes "
 			"<controller type='pci' model='pcie-to-pci-bridge'/> and a start "
@@ -270,13 +274,13 @@ static enum ctl_status check_live(const xmlNode *root, uint64_t size)
 
 enum ctl_status domain_check(const struct domain *domain, bool is_live, uint64_t size)
 {
-	_vgpu_cleanup_(xml_freep) xmlDocPtr xml = describe(domain, is_live);
+	_vgpu_cleanup_(domain_xml_freep) xmlDocPtr xml = describe(domain, is_live);
 	const xmlNode *root = xml ? xmlDocGetRootElement(xml) : NULL;
 	uint64_t hole;
 
 	if (!root)
 		return fail("the description of the domain");
-	hole = find_hole(find_child(root, NULL, "devices"));
+	hole = find_hole(domain_xml_child(root, NULL, "devices"));
 	if (hole && hole < size >> 10)
 		return ctl_fail(CTL_REFUSED,
 			"<pcihole64> of the domain is %" PRIu64
@@ -326,7 +330,7 @@ enum ctl_status domain_attach(
 /* Return: the device as libvirt describes it, to be freed, or NULL. */
 static char *copy_device(const struct domain *domain, bool is_live, const char *socket)
 {
-	_vgpu_cleanup_(xml_freep) xmlDocPtr xml = describe(domain, is_live);
+	_vgpu_cleanup_(domain_xml_freep) xmlDocPtr xml = describe(domain, is_live);
 	xmlNode *device = xml ? find_device(xml, socket) : NULL;
 	xmlBufferPtr buffer = device ? xmlBufferCreate() : NULL;
 	char *text = NULL;

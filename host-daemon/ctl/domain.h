@@ -6,6 +6,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +28,11 @@ gid_t domain_group(const struct domain *domain);
 /* Whether it has a device at this socket: the running one, or the persistent one. */
 enum ctl_status domain_has_device(
 	const struct domain *domain, bool is_live, const char *socket, bool *hasp);
+
+/* Copies the path of the first device whose socket is in the same folder as that one, of
+ * the persistent domain or the running one. Return: whether there is one. */
+bool domain_find_socket(
+	const struct domain *domain, const char *beside, char *path, size_t size);
 
 /* Whether a device of that size has a place, as far as the description tells; the reason
  * is printed. Return: CTL_OK, CTL_REFUSED or CTL_FAILED. */

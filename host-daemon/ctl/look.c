@@ -56,24 +56,6 @@ static void print_row(const VgpuCtl__Vm *vm)
 		output_use(vm->host_memory, vm->host_memory_limit, host));
 }
 
-static enum ctl_status ask_list(
-	struct client *client, const char *after, VgpuCtl__Reply **replyp)
-{
-	VgpuCtl__List list = VGPU_CTL__LIST__INIT;
-	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
-	enum ctl_status status;
-
-	list.after = (char *)after;
-	request.verb_case = VGPU_CTL__REQUEST__VERB_LIST;
-	request.list = &list;
-	status = client_ask(client, &request, replyp);
-	if (status || (*replyp)->result_case == VGPU_CTL__REPLY__RESULT_LIST)
-		return status;
-	ctl_reply_freep(replyp);
-	*replyp = NULL;
-	return ctl_fail(CTL_FAILED, "vgpud's reply is not a list");
-}
-
 /* Adds one part of the list, or prints it. Return: whether more follow. */
 static bool take_list(const VgpuCtl__Vms *list, json_t *array, char after[static 256])
 {
@@ -102,7 +84,7 @@ enum ctl_status ctl_list(const struct ctl_options *options, char **arguments)
 	while (!status && more) {
 		VgpuCtl__Reply *reply;
 
-		status = ask_list(&client, after, &reply);
+		status = client_list(&client, after, &reply);
 		more = !status && take_list(reply->list, array, after);
 		ctl_reply_freep(&reply);
 	}

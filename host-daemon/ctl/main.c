@@ -22,6 +22,7 @@ static const char help[] =
 	"  set VM KEY=VALUE...    change settings of one\n"
 	"  attach DOMAIN      give a domain of libvirt a device\n"
 	"  detach DOMAIN      take it away\n"
+	"  hook DOMAIN OPERATION  what libvirt calls when a domain starts and ends\n"
 	"  doctor             look for what this host or a guest lacks\n"
 	"  logs VM            the lines of the log about one\n"
 	"  log-level LEVEL    change the level of the log\n"
@@ -70,6 +71,14 @@ static const struct ctl_verb verbs[] = {
 		"\n"
 		"      --connect URI  of libvirt\n",
 		1, 1, ctl_detach },
+	{ "hook", " DOMAIN OPERATION [WORD...]",
+		"What libvirt calls as a hook of QEMU, with the domain's XML on "
+		"standard input:\n"
+		"for 'prepare' it gives a domain with a device of vgpud a virtual "
+		"machine there,\n"
+		"and for 'release' it removes that again. Other operations do "
+		"nothing.\n",
+		2, -1, ctl_hook },
 	{ "doctor", " [--guest [VM]]",
 		"Looks at this host and its vgpud, changes nothing, and prints for each\n"
 		"subject ok, WARN or FAIL and what to do. The status is 1 if anything "

@@ -37,8 +37,8 @@ _vgpuctl() {
 	-*:doctor) list='--guest --json --socket --help' ;;
 	-*:set) list='--persistent --json --socket --help' ;;
 	-*) list='--json --socket --help --version' ;;
-	:|[!-]*:) list='list show set attach detach doctor logs log-level version' ;;
-	*:attach | *:detach) list=$(virsh -q list --all --name 2>/dev/null) ;;
+	:|[!-]*:) list='list show set attach detach hook doctor logs log-level version' ;;
+	*:attach | *:detach | *:hook) list=$(virsh -q list --all --name 2>/dev/null) ;;
 	*:log-level) list='none error warning info debug' ;;
 	*:set)
 		if [ -z "$vm" ]; then

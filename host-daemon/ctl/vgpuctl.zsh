@@ -35,6 +35,7 @@ verbs=(
 	'set:change settings of one'
 	'attach:give a domain of libvirt a device'
 	'detach:take it away'
+	'hook:what libvirt calls'
 	'doctor:look for what this host or a guest lacks'
 	'logs:the lines of the log about one'
 	'log-level:change the level of the log'

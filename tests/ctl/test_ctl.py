@@ -24,7 +24,8 @@ from host import Host  # noqa: E402  pylint: disable=wrong-import-position
 
 CTL = BUILD / "host-daemon/ctl/vgpuctl"
 FAILED, USAGE, NO_VGPUD, DENIED, NO_VM, REFUSED = 1, 2, 3, 4, 5, 6
-VERBS = ["list", "show", "set", "attach", "detach", "doctor", "logs", "log-level", "version"]
+VERBS = ["list", "show", "set", "attach", "detach", "hook", "doctor", "logs",
+         "log-level", "version"]
 FILE = "# mine\n[vm two]\ntransport = socket\nsocket = {}\n\nhandles = 99 ; few\n"
 
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Hook group: the group of libvirt's QEMU processes, without asking libvirt
+ */
+
+#include <sys/types.h>
+
+#define HOOK_QEMU_CONF "/etc/libvirt/qemu.conf"
+
+/*
+ * Return: the group that libvirt's configuration of QEMU names, else that of the
+ * distribution's user for QEMU; (gid_t)-1 if there is none.
+ */
+gid_t hook_group(const char *path);
