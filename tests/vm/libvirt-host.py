@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Domains of the system's libvirt with guests that compute, and the hook.
+
+    libvirt-host.py BUILD CHECKED
+
+It runs as root in a mount namespace of its own, which test-libvirt.sh makes: libvirt's
+daemon, Debian's own, is the privileged one, runs QEMU as libvirt-qemu, and has folders of
+its own in the places of the real ones. CHECKED is the program that computes in the guest.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent.parent
+BUILD, CHECKED = Path(sys.argv[1]).absolute(), Path(sys.argv[2]).absolute()
+sys.path[:0] = [str(TOP / part) for part in ("tests/lib", "tests/docs", "qemu", "scripts/lib")]
+
+import tap  # noqa: E402
+from payload import Payload  # noqa: E402
+
+CTL = BUILD / "host-daemon/ctl/vgpuctl"
+VGPUD = BUILD / "host-daemon/main/vgpud"
+LIBRARY = BUILD / "guest-shim/libcuda.so.1"
+GUEST = Path(os.environ.get("VGPU_GUEST_DIR") or BUILD / "guest")
+HOOK = Path("/etc/libvirt/hooks/qemu.d/vgpu")
+CONFIG = Path("/etc/vgpu/vgpud.conf")
+PLACE = Path("/run/guests")  # where libvirt's QEMU may read, and make sockets
+SECONDS = 170
+
+# Process 1 of the guest: a shell on the console.
+INIT = """#!/bin/sh
+export PATH=/bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mkdir -p /dev/shm && mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+exec </dev/ttyS0 >/dev/ttyS0 2>&1
+stty -echo
+while true; do
+	setsid sh -c 'exec sh </dev/ttyS0 >/dev/ttyS0 2>&1'
+done
+"""
+FIND = """for d in /sys/bus/pci/devices/*; do
+[ "$(cat $d/vendor)$(cat $d/device)" = 0x1af40x1110 ] && echo 1 >$d/enable && echo found; done"""
+
+
+def run(*words, status=0, **options):
+    done = subprocess.run(words, text=True, capture_output=True, check=False,
+                          stdin=subprocess.DEVNULL, timeout=SECONDS, **options)
+    assert status is None or done.returncode == status, (words, done)
+    return done
+
+
+def virsh(*words, status=0):
+    done = run("virsh", "-q", "-c", "qemu:///system", *words, status=status)
+    return done.stdout + done.stderr
+
+
+def ctl(*words, status=0):
+    return run(CTL, "--json", *words, status=status)
+
+
+def wait_for(what, true):
+    end = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.1)
+
+
+class Console:
+    """The shell of a guest."""
+
+    def __init__(self, name):
+        self.path, self.socket, self.text, self.n = str(PLACE / name), None, "", 0
+
+    def connect(self):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(SECONDS)
+        self.socket.connect(self.path)
+        self.wait_for_shell()
+
+    def wait_for_shell(self):
+        """Also after a reboot, when what was sent before is lost."""
+        end = time.monotonic() + SECONDS
+        while True:
+            assert time.monotonic() < end, self.text
+            self.n += 1
+            self.socket.sendall(f"\necho up$(({self.n}+0))\n".encode())
+            if self.read_until(rf"\bup{self.n}\b", 2):
+                return
+
+    def read_until(self, pattern, seconds):
+        """Returns the match, or None. What is behind it remains."""
+        end = time.monotonic() + seconds
+        while True:
+            found = re.search(pattern, self.text)
+            if found:
+                self.text = self.text[found.end():]
+                return found
+            if time.monotonic() > end:
+                return None
+            self.socket.settimeout(max(0.01, end - time.monotonic()))
+            try:
+                self.text += self.socket.recv(65536).decode(errors="replace").replace("\r", "")
+            except TimeoutError:
+                pass
+
+    def run(self, command, pattern, seconds=SECONDS):
+        """Runs it and returns its output, which has to match."""
+        self.n += 1
+        self.text = ""
+        self.socket.sendall(f"{command}; echo end$(({self.n}+0))\n".encode())
+        found = self.read_until(rf"(?s)^(.*?)\bend{self.n}\b", seconds)
+        assert found and re.search(pattern, found[1]), (command, self.text, found and found[1])
+        return found[1]
+
+    def compute(self):
+        self.run(FIND, "found")
+        self.run(f"{CHECKED} 10 2 128", "10 rounds right")
+
+    def close(self):
+        if self.socket:
+            self.socket.close()
+
+
+def domain(name, devices=None, kvm=False, **more):
+    """qemu/libvirt-domain.xml, with what its comment says to fill in, for TCG and a guest
+    without a disk."""
+    text = (TOP / "qemu/libvirt-domain.xml").read_text()
+
+    def replace(old, new):
+        nonlocal text
+        assert re.search(old, text, re.S), old
+        text = re.sub(old, lambda _: new, text, flags=re.S)
+
+    replace("<!--.*?-->", "")
+    replace("NAME", name)
+    replace("type='kvm'", "type='qemu'")
+    replace("<memory unit='GiB'>4", "<memory unit='MiB'>400")
+    replace("host-passthrough", "maximum")
+    replace("</os>", f"<kernel>{PLACE}/kernel</kernel><initrd>{PLACE}/initrd</initrd>"
+            "<cmdline>console=ttyS0 quiet rdinit=/payload/shell no_timer_check</cmdline></os>")
+    replace("<disk .*</disk>", "")
+    replace("<console type='pty'/>",
+            f"<serial type='unix'><source mode='bind' path='{PLACE}/{name}'/></serial>")
+    for old, new in more.get("changes", ()):
+        replace(old, new)
+    return text
+
+
+class Domains(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        PLACE.mkdir()
+        PLACE.chmod(0o777)
+        shutil.copy(GUEST / "kernel", PLACE)
+        applets = set((GUEST / "applets").read_text().splitlines())
+        payload = Payload(PLACE / "payload", applets)
+        payload.add_library(LIBRARY)
+        payload.add(str(CHECKED))
+        (payload.folder / "payload").mkdir()
+        (payload.folder / "payload/shell").write_text(INIT)
+        (payload.folder / "payload/shell").chmod(0o755)
+        payload.write_initrd(GUEST / "base.cpio", PLACE / "initrd")
+        shutil.rmtree(PLACE / "payload")
+        # As installed, with the program of the build.
+        HOOK.parent.mkdir(parents=True)
+        text = (BUILD / "host-daemon/ctl/libvirt-hook").read_text()
+        HOOK.write_text(re.sub(r"/\S*/vgpuctl", str(CTL), text))
+        HOOK.chmod(0o755)
+        (CONFIG.parent / "vm.d").mkdir()
+        CONFIG.write_text(f"[vgpud]\ndriver = soft\nallow-unprivileged = yes\n"
+                          f"ctl-socket = /run/vgpud/control\nlog-file = {PLACE}/vgpud.log\n")
+        cls.start_vgpud()
+        cls.start_libvirtd()
+
+    @classmethod
+    def start_vgpud(cls):
+        cls.vgpud = subprocess.Popen([VGPUD, "--config", CONFIG])
+        wait_for("vgpud", lambda: ctl("list", status=None).returncode == 0)
+
+    @classmethod
+    def start_libvirtd(cls):
+        with open(PLACE / "libvirtd.log", "ab") as log:
+            cls.libvirtd = subprocess.Popen(["libvirtd"], stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL)
+        wait_for("libvirtd", lambda: not run("virsh", "-c", "qemu:///system", "list",
+                                             status=None).returncode)
+
+    @classmethod
+    def stop(cls, process):
+        process.terminate()
+        process.wait(SECONDS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stop(cls.libvirtd)
+        cls.stop(cls.vgpud)
+
+    def setUp(self):
+        self.consoles = []
+
+    def tearDown(self):
+        for console in self.consoles:
+            console.close()
+        for name in virsh("list", "--all", "--name").split():
+            virsh("destroy", name, status=None)
+            virsh("undefine", name, "--nvram")
+            ctl("detach", name, status=None)
+        for path in (CONFIG.parent / "vm.d").iterdir():
+            path.unlink()
+        self.vgpud.send_signal(signal.SIGHUP)
+        wait_for("no machine", lambda: not self.sections())
+
+    def define(self, name, text=None):
+        file = PLACE / f"{name}.xml"
+        file.write_text(text or domain(name))
+        virsh("define", "--validate", str(file))
+
+    def start(self, name):
+        virsh("start", name)
+        return self.console(name)
+
+    def console(self, name):
+        console = Console(name)
+        console.connect()
+        self.consoles.append(console)
+        return console
+
+    def sections(self):
+        """The machines of vgpud, which have a file each."""
+        names = [vm["name"] for vm in json.loads(ctl("list").stdout)["vms"]]
+        self.assertEqual(sorted(path.stem for path in (CONFIG.parent / "vm.d").iterdir()),
+                         names)
+        return names
+
+    def test_a_domain_from_its_start_to_its_end(self):
+        self.define("one")
+        self.assertEqual(self.sections(), [])
+        one = self.start("one")
+        self.assertEqual(self.sections(), ["one"])
+        one.compute()
+
+        # It cannot be saved: the device's memory is also the host's. It goes on.
+        for words in (("save", "one", f"{PLACE}/saved"), ("managedsave", "one")):
+            self.assertIn("shmem", virsh(*words, status=1))
+        self.assertEqual(virsh("domstate", "one").strip(), "running")
+        one.compute()
+
+        # libvirt's daemon is no part of it.
+        self.stop(self.libvirtd)
+        one.compute()
+        self.assertEqual(ctl("attach", "one", status=None).returncode, 1)
+        self.assertEqual(ctl("detach", "one", status=None).returncode, 1)
+        self.assertEqual(self.sections(), ["one"])
+        self.start_libvirtd()
+        self.assertEqual(virsh("domstate", "one").strip(), "running")
+        self.assertEqual(self.sections(), ["one"])
+
+        # The guest lets the device go, and takes another.
+        self.assertTrue(json.loads(ctl("detach", "one").stdout)["changed"])
+        self.assertEqual(self.sections(), [])
+        one.run(FIND, "^(?!.*found)")
+        done = json.loads(ctl("attach", "one", "--size", "1G").stdout)
+        self.assertEqual((done["live"], done["config"]), (True, True))
+        wait_for("the device in the guest", lambda: "found" in one.run(FIND, ""))
+        one.compute()
+
+        one.socket.sendall(b"reboot -f\n")
+        one.wait_for_shell()
+        one.compute()
+        virsh("reset", "one")
+        one.wait_for_shell()
+        one.compute()
+        virsh("destroy", "one")
+        self.assertEqual(self.sections(), ["one"])  # of vgpuctl attach
+
+    def test_a_domain_that_was_renamed(self):
+        """It has a machine of its old name, which detach finds."""
+        self.define("old")
+        virsh("domrename", "old", "new")
+        virsh("start", "new")
+        self.assertEqual(self.sections(), ["old"])
+        virsh("destroy", "new")
+        self.assertEqual(self.sections(), [])
+        done = json.loads(ctl("attach", "new").stdout)
+        self.assertEqual((done["vm"], done["config"]), ("old", True))
+        self.assertEqual(self.sections(), ["old"])
+        done = json.loads(ctl("detach", "new").stdout)
+        self.assertEqual((done["vm"], done["changed"]), ("old", True))
+        self.assertEqual(self.sections(), [])
+        self.assertNotIn("shmem", virsh("dumpxml", "new"))
+
+    def test_settings_in_the_metadata(self):
+        self.define("one")
+        for settings, size in (("size='1G' device-memory='2G'", "1G"), ("size='2G'", "2G")):
+            virsh("metadata", "one", "--uri", "https://vgpu.invalid/domain/1", "--key", "vgpu",
+                  "--set", f"<vm {settings}/>", "--config")
+            virsh("start", "one")
+            shown = json.loads(ctl("show", "one").stdout)
+            self.assertEqual(shown["settings"]["size"], size)
+            self.assertEqual(shown["connections"], 1)
+            self.assertEqual(shown["device_memory_limit"], 2 << 30 if size == "1G" else None)
+            # The group of QEMU, which the hook finds without asking libvirt.
+            self.assertEqual(Path("/run/vgpud/one.sock").group(), "libvirt-qemu")
+            virsh("destroy", "one")
+        virsh("metadata", "one", "--uri", "https://vgpu.invalid/domain/1", "--key", "vgpu",
+              "--set", "<vm socket='/etc/x'/>", "--config")
+        self.assertIn("a domain has no setting 'socket'", virsh("start", "one", status=1))
+        self.assertEqual(self.sections(), [])
+
+
+if __name__ == "__main__":
+    sys.exit(tap.unittest_main())
