@@ -10,6 +10,7 @@ from model import ATTRIBUTES, DescriptionError
 
 ID_MAX = 0xFFFF  # the frame header has 16 bits for it
 REPLY_MAX = 2032  # VGPU_REPLY_MAX: the room in a reply slot
+MINOR_MAX = 255  # the tables have 8 bits for it
 REQUEST_MAX = 65520  # VGPU_FRAME_MAX without the frame header
 
 # Names of variables in generated functions.
@@ -371,6 +372,14 @@ def nothing_travels(api):
             refuse(call, f"{call.symbol} is of a library whose calls stay in the guest")
 
 
+def minors_are_of_calls_that_travel(api):
+    for call in api.calls:
+        if call.minor and not call.remoted:
+            refuse(call, f"{call.symbol} is {call.reply}: minor= has no meaning there")
+        if call.minor > MINOR_MAX:
+            refuse(call, f"minor= of {call.symbol} is beyond {MINOR_MAX}")
+
+
 def refusals_have_a_reason(api):
     for call in api.calls:
         if call.reply == "refused" and not call.why:
@@ -414,6 +423,7 @@ RULES = (
     message_names_differ,
     one_symbol_per_macro,
     words_of_nvml_stay_there,
+    minors_are_of_calls_that_travel,
 )
 
 # Of a library whose calls stay in the guest.

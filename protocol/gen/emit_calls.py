@@ -7,6 +7,7 @@
 	vgpu_call_request_max[id]	bound of the packed request, variable parts at
 					their maxima; 0 for calls that are not remoted
 	vgpu_call_remembers[id]		VGPU_REMEMBERS_*: how long a result stays valid
+	vgpu_call_minor[id]		the minor version of the protocol that added it
 
 The product "ids" lists them as the file api/frozen does, for a release to append.
 """
@@ -21,6 +22,7 @@ enum {
 	VGPU_CALL_F_STREAM_ORDERED = 1u << 3, /* counts in the progress of its stream */
 	VGPU_CALL_F_CONTEXT = 1u << 4,	      /* needs the lane's context made current */
 	VGPU_CALL_F_IN_PLACE = 1u << 5,	      /* packing reads no memory of the program */
+	VGPU_CALL_F_LATER = 1u << 6,	      /* not in minor version 0 of the protocol */
 };
 
 /* How long the answer to a call stays true. */
@@ -38,6 +40,7 @@ const char *vgpu_call_name(uint32_t call);
 
 extern const uint8_t vgpu_call_flags[_VGPU_CALL_N];
 extern const uint8_t vgpu_call_remembers[_VGPU_CALL_N];
+extern const uint8_t vgpu_call_minor[_VGPU_CALL_N];
 extern const uint32_t vgpu_call_request_max[_VGPU_CALL_N];
 """
 
@@ -63,6 +66,8 @@ def flags(call):
         found.append("VGPU_CALL_F_CONTEXT")
     if call.in_place:
         found.append("VGPU_CALL_F_IN_PLACE")
+    if call.minor:
+        found.append("VGPU_CALL_F_LATER")
     return found
 
 
@@ -107,6 +112,13 @@ def emit_source(api):
         if call.remembers:
             w.line(f"\t[VGPU_CALL_{call.symbol}] = "
                    f"VGPU_REMEMBERS_{call.remembers.upper()},")
+    w.line("};")
+    w.blank()
+    w.line("const uint8_t vgpu_call_minor[_VGPU_CALL_N] = {")
+    w.line("\t[0] = 0,")
+    for call in calls:
+        if call.remoted and call.minor:
+            w.line(f"\t[VGPU_CALL_{call.symbol}] = {call.minor},")
     w.line("};")
     w.blank()
     w.line("const uint32_t vgpu_call_request_max[_VGPU_CALL_N] = {")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates one product of the API description.
 
-	main.py --product NAME --output FILE... [--frozen FILE] [--proofs FILE] -- XML...
+	main.py --product NAME --output FILE... [--frozen FILE] [--proofs FILE]
+		[--later CALL=MINOR]... -- XML...
 
 Some products are several files; all of them must be named, as a build knows what it
 gets. An error of the description is printed as file:line: sentence, exit status 1.
@@ -28,6 +29,7 @@ import emit_rows
 import emit_stubs
 import emit_symbols
 import emit_tests
+import emit_wire
 import parse
 from model import DescriptionError, Place
 
@@ -55,6 +57,7 @@ PRODUCTS = {
     "nvml-entries.c": emit_nvml.emit_entries,
     "nvml-check.c": emit_nvml.emit_check,
     "nvml-coverage.md": emit_nvml.emit_page,
+    "wire": emit_wire.emit,
 }
 # Products of several files: their names and texts.
 SETS = {
@@ -86,6 +89,13 @@ def read_proofs(path):
             symbol, program, test = line.split()
             proofs.setdefault(symbol, []).append((program, test))
     return proofs
+
+
+def change_minors(api, later):
+    calls = {call.symbol: call for call in api.calls}
+    for word in later:
+        symbol, minor = word.split("=")
+        calls[symbol].minor = int(minor)
 
 
 def write_product(api, product, outputs):
@@ -132,10 +142,13 @@ def main(argv=None):
     parser.add_argument("--output", required=True, nargs="+")
     parser.add_argument("--frozen", help="released ids, which may not change")
     parser.add_argument("--proofs", help="name, program and test a line, for the pages")
+    parser.add_argument("--later", action="append", default=[], metavar="CALL=MINOR",
+                        help="for tests: that minor version added the call")
     parser.add_argument("xml", nargs="+")
     arguments = parser.parse_args(argv)
     try:
         api = parse.load(arguments.xml, shown=os.path.relpath)
+        change_minors(api, arguments.later)
         check.check(api)
         if arguments.frozen:
             check.check_frozen(api, read_frozen(arguments.frozen))

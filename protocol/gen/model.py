@@ -204,6 +204,7 @@ class Call:
     symbol: str
     id: int
     since: int = 0
+    minor: int = 0  # version of the protocol that added it
     reply: str = "refused"
     blocks: str = ""
     same_as: str = ""  # symbol of the call that this one goes on to

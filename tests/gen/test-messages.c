@@ -142,6 +142,60 @@ TEST(every_reply_comes_back_as_it_went)
 		check_round_trip(message_pairs[i].reply, VGPU_REPLY_MAX);
 }
 
+/* Frees nothing: what is unpacked here is freed as one. */
+static void *take(void *data, size_t size)
+{
+	static _Alignas(16) uint8_t arena[1 << 16];
+	size_t *used = data, at = *used;
+
+	*used += (size + 15) & ~(size_t)15;
+	return *used <= sizeof(arena) ? arena + at : NULL;
+}
+
+static void give_back(void *data, void *memory)
+{
+}
+
+/* Fields of number 2000 in each form of a value: a number, 8 bytes, a text, 4 bytes. */
+static const char *const later_fields[] = { "\x80\x7d\x01",
+	"\x81\x7d"
+	"12345678",
+	"\x82\x7d\x04more",
+	"\x85\x7d"
+	"1234" };
+
+static void check_skips(const struct vgpu_unpacker *unpacker,
+	const ProtobufCMessageDescriptor *type, const char *later)
+{
+	uint8_t packed[4096 + 16];
+	ProtobufCMessage *message = fill(type, 1000), *back;
+	size_t used = 0, size = protobuf_c_message_pack(message, packed);
+	ProtobufCAllocator allocator = { take, give_back, &used };
+
+	memcpy(packed + size, later, strlen(later));
+	size += strlen(later);
+	back = vgpu_unpack(unpacker, type, &allocator, size, packed);
+	check(back);
+	check_eq(back->n_unknown_fields, 1);
+	for (unsigned int i = 0; i < type->n_fields; i++)
+		check_same_field(&type->fields[i], message, back);
+	free(message);
+}
+
+TEST(fields_of_a_later_release_are_skipped)
+{
+	for (size_t i = 0; i < n_message_pairs; i++) {
+		const struct message_pair *pair = &message_pairs[i];
+
+		for (size_t k = 0; k < sizeof(later_fields) / sizeof(char *); k++) {
+			check_skips(&vgpu_request_unpacker[pair->call], pair->request,
+				later_fields[k]);
+			check_skips(&vgpu_reply_unpacker[pair->call], pair->reply,
+				later_fields[k]);
+		}
+	}
+}
+
 TEST(no_number_packs_to_more_than_the_bound_of_its_request)
 {
 	for (size_t i = 0; i < n_message_pairs; i++) {
@@ -184,6 +238,7 @@ TEST(names_and_flags_are_those_of_the_description)
 		VGPU_CALL_F_REMOTED | VGPU_CALL_F_MAY_BLOCK | VGPU_CALL_F_CONTEXT |
 			VGPU_CALL_F_IN_PLACE);
 	check_eq(vgpu_call_flags[VGPU_CALL_cuGraphAddHostNode], 0);
+	check_eq(vgpu_call_minor[VGPU_CALL_cuLaunchKernel], 0);
 }
 
 /* The folder of seeds is the value of SEEDS. */

@@ -39,6 +39,7 @@ GOLDEN = {
     "libcuda-symbols.json": "symbols.json",
     "g-messages.c": "messages.c",
     "g-procaddr.c": "procaddr.c",
+    "g-wire": "wire",
 }
 
 GOLDEN_SETS = {

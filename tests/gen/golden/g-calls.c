@@ -32,7 +32,8 @@ const uint8_t vgpu_call_flags[_VGPU_CALL_N] = {
 		VGPU_CALL_F_IN_PLACE,
 	[VGPU_CALL_cuEventDestroy] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_ASYNC |
 		VGPU_CALL_F_IN_PLACE,
-	[VGPU_CALL_cuFind] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_MAY_BLOCK,
+	[VGPU_CALL_cuFind] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_MAY_BLOCK |
+		VGPU_CALL_F_LATER,
 	[VGPU_CALL_cuLaunch] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_ASYNC |
 		VGPU_CALL_F_STREAM_ORDERED | VGPU_CALL_F_CONTEXT,
 	[VGPU_CALL_cuEventQuery] = VGPU_CALL_F_REMOTED | VGPU_CALL_F_IN_PLACE,
@@ -40,6 +41,11 @@ const uint8_t vgpu_call_flags[_VGPU_CALL_N] = {
 
 const uint8_t vgpu_call_remembers[_VGPU_CALL_N] = {
 	[VGPU_CALL_cuStreamGetPriority] = VGPU_REMEMBERS_STREAM,
+};
+
+const uint8_t vgpu_call_minor[_VGPU_CALL_N] = {
+	[0] = 0,
+	[VGPU_CALL_cuFind] = 2,
 };
 
 const uint32_t vgpu_call_request_max[_VGPU_CALL_N] = {

@@ -31,6 +31,7 @@ enum {
 	VGPU_CALL_F_STREAM_ORDERED = 1u << 3, /* counts in the progress of its stream */
 	VGPU_CALL_F_CONTEXT = 1u << 4,	      /* needs the lane's context made current */
 	VGPU_CALL_F_IN_PLACE = 1u << 5,	      /* packing reads no memory of the program */
+	VGPU_CALL_F_LATER = 1u << 6,	      /* not in minor version 0 of the protocol */
 };
 
 /* How long the answer to a call stays true. */
@@ -48,4 +49,5 @@ const char *vgpu_call_name(uint32_t call);
 
 extern const uint8_t vgpu_call_flags[_VGPU_CALL_N];
 extern const uint8_t vgpu_call_remembers[_VGPU_CALL_N];
+extern const uint8_t vgpu_call_minor[_VGPU_CALL_N];
 extern const uint32_t vgpu_call_request_max[_VGPU_CALL_N];
