@@ -333,6 +333,7 @@ static void write_hello(struct vgpu *vgpu, struct vgpu_channel_entry *entry,
 {
 	struct vgpu_channel_entry hello = {
 		.protocol_version = offer->protocol_version,
+		.protocol_minor = offer->protocol_minor,
 		.api_version = offer->api_version,
 		.features = offer->features,
 		.pid = task_tgid_vnr(current),
@@ -465,6 +466,7 @@ static void copy_answer(struct vgpu *vgpu, u32 index, struct vgpu_ioc_state *to)
 	to->first_extent = READ_ONCE(from->first_extent);
 	to->n_extents = READ_ONCE(from->n_extents);
 	to->worker_pid = READ_ONCE(from->worker_pid);
+	to->host_protocol_minor = READ_ONCE(from->host_protocol_minor);
 }
 
 static int state_locked(struct vgpu_client *client,

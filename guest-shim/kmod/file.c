@@ -319,7 +319,7 @@ static int handle(struct vgpu_client *client, unsigned int command,
 		describe(client->vgpu, &argument->info);
 		return 0;
 	case VGPU_IOC_OFFER:
-		if (argument->offer.channel || argument->offer.reserved)
+		if (argument->offer.channel)
 			return -EINVAL;
 		return vgpu_channel_offer(client, &argument->offer);
 	case VGPU_IOC_STATE:

@@ -29,7 +29,7 @@
 #include <linux/types.h>
 
 /* Grows with each addition; nothing that was released changes. */
-#define VGPU_UAPI_VERSION 1
+#define VGPU_UAPI_VERSION 2
 
 #define VGPU_IOC_TYPE 0xe7
 
@@ -61,8 +61,8 @@ struct vgpu_ioc_offer {
 	__u64 features;
 	__u64 window_base;
 	__u64 window_size;
-	__u32 channel; /* out: its number */
-	__u32 reserved;
+	__u32 channel;	      /* out: its number */
+	__u32 protocol_minor; /* since version 2 of this interface; before: 0 */
 };
 
 /*
@@ -81,7 +81,7 @@ struct vgpu_ioc_state {
 	__u32 first_extent;
 	__u32 n_extents;
 	__u32 worker_pid;
-	__u32 reserved; /* 0 */
+	__u32 host_protocol_minor; /* since version 2; before: 0 */
 };
 
 /*

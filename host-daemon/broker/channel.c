@@ -359,6 +359,12 @@ static void begin(struct channel *channel)
 	boot_note_header(channel->vm);
 	copy_hello(channel, &hello);
 	reason = check_hello(channel, &hello);
+	if (reason == VGPU_REASON_VERSION && account_take_log_line(channel->vm->account))
+		vgpu_log_info("vm=%s channel=%u pid=%u: it speaks protocol version "
+			      "%u.%u, this host %u.%u",
+			channel->vm->config->name, channel->index, channel->record->pid,
+			hello.protocol_version, hello.protocol_minor,
+			VGPU_PROTOCOL_VERSION, vgpu_version.minor);
 	if (reason) {
 		entry_refuse(channel, reason);
 		return;
@@ -497,10 +503,14 @@ bool channel_assign(struct channel *channel, struct worker *worker)
 static void open_channel(struct channel *channel)
 {
 	struct ledger_channel *record = channel->record;
+	struct vgpu_channel_entry hello;
 
-	vgpu_log_info("session opened vm=%s channel=%u pid=%u comm=%s worker=%d",
+	entry_read(channel, &hello);
+	vgpu_log_info("session opened vm=%s channel=%u pid=%u comm=%s worker=%d "
+		      "guest_protocol=%u.%u host_protocol=%u.%u",
 		channel->vm->config->name, channel->index, record->pid, record->comm,
-		(int)channel->worker->pid);
+		(int)channel->worker->pid, hello.protocol_version, hello.protocol_minor,
+		VGPU_PROTOCOL_VERSION, entry_host_version(channel).minor);
 	record->phase = CHANNEL_OPEN;
 	entry_answer(channel, VGPU_REASON_NONE);
 	if (!entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN))

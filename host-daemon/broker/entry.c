@@ -50,6 +50,15 @@ void entry_read(const struct channel *channel, struct vgpu_channel_entry *copy)
 	vm_read_shared(copy, entry_of(channel), sizeof(*copy));
 }
 
+struct vgpu_version entry_host_version(const struct channel *channel)
+{
+	const uint32_t minor =
+		channel->worker ? channel->worker->protocol_minor : vgpu_version.minor;
+
+	return vgpu_version_agree(
+		minor, minor < vgpu_version.minor ? 0 : vgpu_version.features);
+}
+
 bool entry_step(struct channel *channel, uint32_t from, uint32_t to)
 {
 	if (channel->vm->gone)
@@ -83,12 +92,16 @@ static uint64_t detail_of(const struct channel *channel, uint32_t reason)
 
 void entry_answer(struct channel *channel, uint32_t reason)
 {
+	const struct vgpu_version version = entry_host_version(channel);
 	struct vgpu_channel_entry *entry = entry_of(channel);
 
 	if (channel->vm->gone)
 		return;
 	entry->host_protocol_version = VGPU_PROTOCOL_VERSION;
-	entry->host_features = 0;
+	entry->host_protocol_minor = version.minor;
+	/* Read again: a guest that changes its hello meanwhile deceives only itself. */
+	entry->host_features =
+		version.features & __atomic_load_n(&entry->features, __ATOMIC_RELAXED);
 	entry->reason = reason;
 	entry->detail = detail_of(channel, reason);
 	entry->host_api_version = channel->worker ? channel->record->driver_version : 0;

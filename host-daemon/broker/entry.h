@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "vgpu/ring-layout.h"
+#include "vgpu/version.h"
 
 struct channel;
 
@@ -20,6 +21,12 @@ uint32_t entry_state(const struct channel *channel);
 
 /* Copies the whole entry, reading each word once. */
 void entry_read(const struct channel *channel, struct vgpu_channel_entry *copy);
+
+/*
+ * Returns: the version of this host for that channel: that of its worker, if one that an
+ * earlier program started is older than this broker.
+ */
+struct vgpu_version entry_host_version(const struct channel *channel);
 
 /* Changes the state unless the guest has changed it. Return: false in that case. */
 bool entry_step(struct channel *channel, uint32_t from, uint32_t to);

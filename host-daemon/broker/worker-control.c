@@ -74,6 +74,7 @@ static bool handle_ready(struct worker *worker, const struct control_message *me
 	vgpu_log_debug("worker=%d: it is warm: %s, version %d, %u devices",
 		(int)worker->pid, ready->driver, ready->driver_version, ready->n_devices);
 	worker->driver_version = ready->driver_version;
+	worker->protocol_minor = ready->protocol_minor;
 	worker->state = WORKER_WARM;
 	status_learn(broker, worker);
 	broker->pool.is_version_told = false;

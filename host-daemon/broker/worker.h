@@ -52,10 +52,11 @@ struct worker {
 	struct image_files files;   /* image files that it may have */
 	uint64_t host_memory;	    /* bytes of private memory at the last check */
 	int32_t driver_version;
-	struct busy_time busy; /* of the processor, while it has a session */
-	uint64_t shown_us;     /* when that session was first published; 0: not yet */
-	struct worker_use use; /* at the last look */
-	uint64_t n_faults;     /* of these, noted in the VM's history */
+	uint32_t protocol_minor; /* of the calls that it knows */
+	struct busy_time busy;	 /* of the processor, while it has a session */
+	uint64_t shown_us;	 /* when that session was first published; 0: not yet */
+	struct worker_use use;	 /* at the last look */
+	uint64_t n_faults;	 /* of these, noted in the VM's history */
 };
 
 /*

@@ -121,8 +121,8 @@ struct control_ready {
 	uint32_t reason; /* enum vgpu_channel_reason; NONE: the worker is usable */
 	int32_t driver_version;
 	uint32_t n_devices;
-	uint32_t reserved;
-	char driver[64]; /* its name, for the log */
+	uint32_t protocol_minor; /* of the calls that it knows, see vgpu/version.h */
+	char driver[64];	 /* its name, for the log */
 };
 
 /*

@@ -9,6 +9,7 @@
 
 #include "vgpu/error.h"
 #include "vgpu/status.h"
+#include "vgpu/version.h"
 #include "vgpud/huge-file.h"
 #include "vgpud/layout.h"
 
@@ -90,6 +91,8 @@ int layout_format(const struct layout *layout, int fd, uint64_t generation)
 		.area_off = layout->area_off,
 		.extents_off = layout->extents_off,
 		.n_extents = layout->n_extents,
+		.protocol_minor = vgpu_version.minor,
+		.features = vgpu_version.features,
 		.status_off = VGPU_STATUS_OFF,
 		.heartbeat = 1,
 		.generation = grow(generation, fd),

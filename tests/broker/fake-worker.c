@@ -18,6 +18,7 @@
 
 #include "control/control.h"
 #include "guest.h"
+#include "vgpu/version.h"
 
 static int control = -1;
 static struct worker_stats *stats;
@@ -35,7 +36,7 @@ static void say_opened(uint32_t reason)
 	say(&(struct control_message){ .type = CONTROL_OPENED, .opened = { reason, 0 } });
 }
 
-static void say_ready(uint32_t reason, uint32_t version)
+static void say_ready(uint32_t reason, uint32_t version, uint32_t minor)
 {
 	struct control_message message = {
 		.type = CONTROL_READY,
@@ -43,6 +44,7 @@ static void say_ready(uint32_t reason, uint32_t version)
 			.reason = reason,
 			.driver_version = 13000,
 			.n_devices = 1,
+			.protocol_minor = minor,
 		},
 	};
 
@@ -492,7 +494,8 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "slow"))
 		usleep(300000);
 	say_ready(!strcmp(name, "no-device") ? VGPU_REASON_NO_DEVICE : VGPU_REASON_NONE,
-		!strcmp(name, "older") ? 0 : CONTROL_VERSION);
+		!strcmp(name, "older") ? 0 : CONTROL_VERSION,
+		!strcmp(name, "older-minor") ? 0 : VGPU_PROTOCOL_MINOR);
 	serve();
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "guest.h"
 #include "pair.h"
 #include "test.h"
+#include "vgpu/version.h"
 
 static const struct pair_options options = {
 	.worker = FAKE_WORKER,
@@ -277,6 +278,53 @@ TEST(a_hello_is_checked)
 	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
 	/* Its hello names another boot than the header, so its entry is cleared. */
 	guest_wait(&guest, 0, VGPU_CHANNEL_FREE);
+	stop();
+}
+
+TEST(a_guest_of_another_minor_version_is_served_with_what_both_have)
+{
+	static const uint32_t minors[] = { 0, VGPU_PROTOCOL_MINOR,
+		VGPU_PROTOCOL_MINOR + 1, UINT32_MAX };
+	struct vgpu_channel_entry *entry;
+
+	start();
+	entry = guest_entry(&guest, 0);
+	for (size_t i = 0; i < sizeof(minors) / sizeof(minors[0]); i++) {
+		guest_claim(&guest, 0, "app");
+		entry->protocol_minor = minors[i];
+		entry->features = i % 2 ? UINT64_MAX : 1ull << 63;
+		guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
+		guest_wait(&guest, 0, VGPU_CHANNEL_OPEN);
+		check_eq(entry->host_protocol_version, VGPU_PROTOCOL_VERSION);
+		check_eq(entry->host_protocol_minor, VGPU_PROTOCOL_MINOR);
+		check_eq(entry->host_features, i % 2 ? VGPU_FEATURE_UNKNOWN_CALLS : 0);
+		guest_close(&guest, 0);
+	}
+	check_eq(pair_count_log(&pair, "guest_protocol=3.0 host_protocol=3.1"), 1);
+	check_eq(pair_count_log(&pair, "guest_protocol=3.2 host_protocol=3.1"), 1);
+	stop();
+}
+
+/* A worker that an earlier program started, before vgpud was replaced. */
+TEST(an_older_worker_lowers_the_version)
+{
+	struct vgpu_channel_entry *entry;
+
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .vgpud_lines = "softgpu-name = older-minor\n",
+			  });
+	guest_connect(&guest, pair.socket);
+	entry = guest_entry(&guest, 0);
+	guest_claim(&guest, 0, "app");
+	entry->protocol_minor = VGPU_PROTOCOL_MINOR;
+	entry->features = UINT64_MAX;
+	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
+	guest_wait(&guest, 0, VGPU_CHANNEL_OPEN);
+	check_eq(guest.header->protocol_minor, VGPU_PROTOCOL_MINOR);
+	check_eq(entry->host_protocol_minor, 0);
+	check_eq(entry->host_features, 0);
+	guest_close(&guest, 0);
 	stop();
 }
 

@@ -20,7 +20,7 @@ from host import Host  # noqa: E402
 from wire import DEAD, RING_SIZE, Channel, Dead  # noqa: E402
 
 INVALID_VALUE, INVALID_CONTEXT, INVALID_HANDLE = 1, 201, 400
-NOT_READY, NOT_PERMITTED = 600, 800
+NOT_READY, NOT_PERMITTED, NOT_SUPPORTED = 600, 800, 801
 
 
 def prepare(channel, device=0):
@@ -106,7 +106,12 @@ test_oversized_frame = hostile_frame(
 test_frame_of_four_gigabytes = hostile_frame(
     lambda c: c.write_ring(c.frame(c.api.ids["cuMemAlloc_v2"], size=0xFFFFFFF0))
 )
-test_unknown_call = hostile_frame(lambda c: c.write_ring(c.frame(0xFFFF)))
+test_unknown_call_without_reply = hostile_frame(
+    lambda c: c.write_ring(c.frame(0xFFFF, flags=0))
+)
+test_unknown_call_on_a_lane_beyond_the_slots = hostile_frame(
+    lambda c: c.write_ring(c.frame(0xFFFF, lane=1024))
+)
 test_unknown_flags = hostile_frame(
     lambda c: c.write_ring(c.frame(c.api.ids["vgpuHello"], flags=0x4000))
 )
@@ -395,9 +400,54 @@ def test_worker_and_memory_go_with_the_guest(host, api):
 def test_features_that_nobody_has_are_not_taken(host, api):
     channel = Channel(api, host.socket, features=(1 << 64) - 1)
     assert channel.state == wire.OPEN
-    assert channel.u64(wire.TABLE_OFF + 192 + 8) == 0
+    assert channel.u64(wire.TABLE_OFF + 192 + 8) == wire.FEATURE_UNKNOWN_CALLS
     result, _ = channel.call("vgpuHello")
     assert result == 0, result
+    channel.close()
+
+
+def test_features_that_are_not_offered_are_not_in_force(host, api):
+    for features in (0, 1 << 63, 2):
+        channel = Channel(api, host.socket, features=features)
+        assert channel.u64(wire.TABLE_OFF + 192 + 8) == 0
+        channel.close()
+
+
+def test_guests_of_any_minor_version_are_served(host, api):
+    for minor in (0, 1, 2, 1 << 31, (1 << 32) - 1):
+        channel = Channel(api, host.socket, minor=minor)
+        assert channel.state == wire.OPEN
+        assert channel.u32(wire.TABLE_OFF + 192 + 48) == wire.PROTOCOL_MINOR
+        assert channel.u32(44) == wire.PROTOCOL_MINOR
+        result, _ = channel.call("vgpuHello")
+        assert result == 0, result
+        channel.close()
+
+
+def test_calls_of_a_later_release_are_answered(host, api):
+    """Numbers beyond all calls, and of calls that never reach this host."""
+    channel = Channel(api, host.socket, features=wire.FEATURE_UNKNOWN_CALLS, minor=9)
+    prepare(channel)
+    numbers = [0xFFFF, max(api.ids.values()) + 1, api.ids["cuDriverGetVersion"]]
+    for lane in (0, 1, 1023):
+        for number in numbers:
+            channel.submit(number, b"\x12\x03abc", lane)
+            assert channel.reply(lane) == {1: NOT_SUPPORTED}
+    result, reply = channel.call("cuMemAlloc_v2", bytesize=4096)
+    assert result == 0 and reply["dptr"], result
+    channel.close()
+
+
+def test_fields_of_a_later_release_are_skipped(host, api):
+    """Of each form of a value, and in any place among the known ones."""
+    channel = Channel(api, host.socket, minor=9)
+    prepare(channel)
+    known = channel.message("cuMemAlloc_v2", bytesize=4096)
+    for later in (b"\x80\x7d\x01", b"\x81\x7d12345678", b"\x82\x7d\x04more", b"\x85\x7d1234"):
+        for body in (known + later, later + known, later + known + later):
+            channel.submit(api.ids["cuMemAlloc_v2"], body)
+            reply = channel.reply()
+            assert not reply.get(1) and reply[2], reply
     channel.close()
 
 

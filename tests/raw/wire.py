@@ -19,6 +19,8 @@ from pathlib import Path
 
 MAGIC = 0x314D485355504756
 PROTOCOL_VERSION = 3
+PROTOCOL_MINOR = 1
+FEATURE_UNKNOWN_CALLS = 1
 PAGE = 4096
 TABLE_OFF, ENTRY_SIZE = 4096, 256
 RING_OFF, RING_SIZE = 256 << 10, 256 << 10
@@ -135,7 +137,7 @@ class Channel:
 
     index, entry, windows = 0, TABLE_OFF, WINDOWS
 
-    def __init__(self, api, path, version=PROTOCOL_VERSION, features=0):
+    def __init__(self, api, path, version=PROTOCOL_VERSION, features=0, minor=0):
         self.api = api
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.connect(str(path))
@@ -147,7 +149,7 @@ class Channel:
         self.memory = mmap.mmap(fds[0], size)
         self.view = memoryview(self.memory)
         self.tail, self.sequences, self.shm_size = 0, {}, size
-        self._open(version, features)
+        self._open(version, features, minor)
 
     def _receive_greeting(self):
         fds = array.array("i")
@@ -179,12 +181,13 @@ class Channel:
     def reason(self):
         return self.u32(self.entry + 192 + 16)
 
-    def _open(self, version, features):
+    def _open(self, version, features, minor=0):
         entry = self.entry
         assert self.state == FREE
         self.state = CLAIMED
         self.put("IIQIIQ", entry + 64, version, 13000, features, os.getpid(), os.getuid(), 1)
         self.put("16s", entry + 128, b"raw test")
+        self.put("I", entry + 152, minor)
         for n_requests, window in enumerate(self.windows, 1):
             self.window_base, self.window_size = window
             self.put("QQ", entry + 64 + 48, *window)

@@ -217,7 +217,7 @@ static void run_bad_calls(void)
 			-ENOTTY);
 	call_with_wrong_addresses(channel.fd);
 	must(module_call(channel.fd, VGPU_IOC_OFFER, &offer) == -EINVAL);
-	offer = (struct vgpu_ioc_offer){ .reserved = 1 };
+	offer = (struct vgpu_ioc_offer){ .channel = 1 };
 	must(module_call(channel.fd, VGPU_IOC_OFFER, &offer) == -EINVAL);
 	offer = (struct vgpu_ioc_offer){};
 	must(module_call(channel.fd, VGPU_IOC_OFFER, &offer) == -EBUSY);

@@ -229,6 +229,9 @@ STEP CUresult begin(uint16_t id, struct shim_thread **threadp)
 
 	if (!shim_is_ready())
 		return shim_why_not_ready();
+	if (__builtin_expect(vgpu_call_flags[id] & VGPU_CALL_F_LATER, 0) &&
+		vgpu_call_minor[id] > shim_channel.version.minor)
+		return shim_call_refused(id, "the host's release is older");
 	thread = shim_thread_get();
 	if (!thread)
 		return CUDA_ERROR_OUT_OF_MEMORY;

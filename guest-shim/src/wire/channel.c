@@ -106,6 +106,8 @@ static void make_hello(struct vgpu_channel_entry *hello)
 {
 	*hello = (struct vgpu_channel_entry){
 		.protocol_version = VGPU_PROTOCOL_VERSION,
+		.protocol_minor = vgpu_version.minor,
+		.features = vgpu_version.features,
 		.api_version = API_VERSION,
 		.uid = getuid(),
 	};
@@ -311,6 +313,18 @@ int shim_channel_map_extents(struct shim_channel *channel, uint32_t first, uint3
 		(uint64_t)n * VGPU_EXTENT_SIZE);
 }
 
+static void take_version(struct shim_channel *channel)
+{
+	const uint32_t host_minor = channel->entry->host_protocol_minor;
+
+	channel->version = vgpu_version_agree(host_minor, channel->entry->host_features);
+	vgpu_log_info("this library speaks protocol version %u.%u, the host %u.%u: %u.%u "
+		      "is in force, with features %#llx",
+		VGPU_PROTOCOL_VERSION, vgpu_version.minor, VGPU_PROTOCOL_VERSION,
+		host_minor, VGPU_PROTOCOL_VERSION, channel->version.minor,
+		(unsigned long long)channel->version.features);
+}
+
 int shim_channel_open(struct shim_channel *channel)
 {
 	struct vgpu_channel_entry hello;
@@ -333,6 +347,7 @@ int shim_channel_open(struct shim_channel *channel)
 		shim_channel_abandon(channel);
 		return vgpu_error_trace(r);
 	}
+	take_version(channel);
 	vgpu_log_info("channel %u is open, worker %u, window at %#llx, %u MiB of arena",
 		channel->number, channel->entry->worker_pid,
 		(unsigned long long)channel->window.base,

@@ -6,6 +6,7 @@
  */
 
 #include "vgpu/ring.h"
+#include "vgpu/version.h"
 
 #include "wire/transport.h"
 #include "wire/window.h"
@@ -22,6 +23,9 @@ struct shim_channel {
 	struct vgpu_word *words;
 	uint64_t *records; /* by vgpu_record_slot() */
 	uint8_t *slots;
+
+	/* What is in force between this library and the host. */
+	struct vgpu_version version;
 
 	/* The first grant of arena. */
 	uint32_t first_extent;
@@ -42,9 +46,9 @@ extern struct shim_channel shim_channel;
  * Opens a transport and a channel on it. Gives up after some seconds without a sign of
  * the host; waits longer for a host with a heartbeat, which may be starting many workers.
  *
- * Return: 0; -ENODEV without a host or a device; -EPROTO if the protocol versions differ;
- * -ENOMEM if no window is free; -EAGAIN if the host has no room for one more process;
- * another -errno.
+ * Return: 0; -ENODEV without a host or a device; -EPROTO if the major versions of the
+ * protocol differ; -ENOMEM if no window is free; -EAGAIN if the host has no room for one
+ * more process; another -errno.
  */
 int shim_channel_open(struct shim_channel *channel);
 

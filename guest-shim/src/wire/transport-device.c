@@ -29,6 +29,9 @@
 
 #define FOLDER "/dev"
 #define NUMBERS_MAX 16u
+/* The first version of the driver, and the first that hands minor versions on. */
+#define UAPI_VERSION_MIN 1u
+#define UAPI_VERSION_MINOR 2u
 #define PAGE 4096u
 /* Pause after a wait that the driver refuses, so that its caller does not spin. */
 #define REFUSED_PAUSE_NS 1000000
@@ -82,9 +85,10 @@ static int set_up(struct shim_transport *transport)
 	r = call(transport, VGPU_IOC_INFO, &info);
 	if (r)
 		return r == -ENOTTY ? -EPROTO : r;
-	if (info.uapi_version < VGPU_UAPI_VERSION ||
+	if (info.uapi_version < UAPI_VERSION_MIN ||
 		info.protocol_version != VGPU_PROTOCOL_VERSION)
 		return -EPROTO;
+	transport->uapi_version = info.uapi_version;
 	r = map_head(transport, &info);
 	if (r)
 		return r;
@@ -147,7 +151,13 @@ static int device_offer(struct shim_transport *transport,
 		.window_base = hello->window_base,
 		.window_size = hello->window_size,
 	};
-	int r = call(transport, VGPU_IOC_OFFER, &offer);
+	int r;
+
+	/* An older driver refuses what it does not know: then the host takes this library
+	 * for one of minor version 0. */
+	if (transport->uapi_version >= UAPI_VERSION_MINOR)
+		offer.protocol_minor = hello->protocol_minor;
+	r = call(transport, VGPU_IOC_OFFER, &offer);
 
 	if (r)
 		return r;
@@ -180,6 +190,7 @@ static void device_read_entry(
 	entry->first_extent = state.first_extent;
 	entry->n_extents = state.n_extents;
 	entry->worker_pid = state.worker_pid;
+	entry->host_protocol_minor = state.host_protocol_minor;
 	/* Partner: the acquire load of whoever looks at the state. */
 	__atomic_store_n(&entry->state, state.state, __ATOMIC_RELEASE);
 }

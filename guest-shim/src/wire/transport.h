@@ -72,6 +72,7 @@ struct shim_transport {
 	uint64_t base;
 	struct vgpu_channel_entry entry;
 	bool is_removed;
+	uint32_t uapi_version; /* of the kernel's driver */
 
 	/* Socket. */
 	int socket_fd;

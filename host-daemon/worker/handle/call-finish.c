@@ -13,6 +13,7 @@
 #include "vgpu/log.h"
 #include "vgpu/message.h"
 #include "vgpu/pack.h"
+#include "vgpu/reason.h"
 #include "vgpu/wake.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
@@ -85,6 +86,15 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 		size = pack_bare(slot->body, result);
 	}
 	publish(call, slot, size);
+}
+
+void call_finish_unknown(struct call *call)
+{
+	struct vgpu_reply_slot *slot = slot_of(call);
+
+	slot->reason = VGPU_REPLY_REASON_NONE;
+	publish(call, slot, pack_bare(slot->body, CUDA_ERROR_NOT_SUPPORTED));
+	call->replied = true;
 }
 
 /* Enters a context and asks the driver whether it is broken. */

@@ -18,3 +18,7 @@ struct call;
  * Return: 0, for dispatch_call().
  */
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result);
+
+/* Replies to a call that this host does not know, with CUDA_ERROR_NOT_SUPPORTED. Its
+ * number indexes no table. */
+void call_finish_unknown(struct call *call);

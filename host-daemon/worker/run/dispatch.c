@@ -17,12 +17,15 @@
 #include "g-handlers.h"
 #include "vgpu/error.h"
 #include "vgpu/g-calls.h"
+#include "vgpu/log.h"
+#include "vgpu/rate.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
 #include "worker/base/lane.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/session.h"
+#include "worker/handle/call-finish.h"
 #include "worker/run/call-run.h"
 #include "worker/run/dispatch.h"
 #include "worker/run/lane-thread.h"
@@ -60,12 +63,57 @@ static bool needs_thread(const struct session *session, const struct lane *lane,
 		       CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
+bool dispatch_knows(const struct vgpu_frame *frame)
+{
+	return frame->call < _VGPU_CALL_N &&
+	       vgpu_call_flags[frame->call] & VGPU_CALL_F_REMOTED;
+}
+
+/* Without a reply the guest would never learn that its work was not done. */
+static int check_unknown(const struct vgpu_frame *frame, const char **whyp)
+{
+	if (!frame->call)
+		*whyp = "a frame names no call";
+	else if (frame->lane >= VGPU_SLOTS_MAX)
+		*whyp = "a frame names a reply slot that does not exist";
+	else if (!(frame->flags & VGPU_FRAME_REPLY))
+		*whyp = "a frame asks for no reply to a call that this host does not "
+			"know";
+	else
+		return 0;
+	return CALL_E_VIOLATION;
+}
+
+/* A guest of a later release may make calls that this host does not know. */
+static __attribute__((__noinline__)) int refuse_unknown(
+	struct session *session, const struct vgpu_frame *frame, const char **whyp)
+{
+	static struct rate rate;
+	struct lane *lane;
+	struct call call;
+	int r;
+
+	r = check_unknown(frame, whyp);
+	if (r)
+		return r;
+	lane = lane_get(session, frame->lane);
+	if (!lane) {
+		*whyp = "there is no memory for a lane";
+		return vgpu_error_origin(-ENOMEM);
+	}
+	session->runner.n_calls++;
+	call_init(&call, session, &session->runner, lane, 0, frame);
+	call_finish_unknown(&call);
+	if (rate_allows(&rate))
+		vgpu_log_info("the guest makes call %u, which this host does not know: "
+			      "the guest's release is a later one",
+			frame->call);
+	return 0;
+}
+
 static int check_frame(const struct vgpu_frame *frame, const char **whyp)
 {
-	if (frame->call >= _VGPU_CALL_N ||
-		!(vgpu_call_flags[frame->call] & VGPU_CALL_F_REMOTED))
-		*whyp = "a frame names a call that does not travel";
-	else if (frame->lane >= VGPU_SLOTS_MAX)
+	if (frame->lane >= VGPU_SLOTS_MAX)
 		*whyp = "a frame names a reply slot that does not exist";
 	else if (!(frame->flags & VGPU_FRAME_REPLY) &&
 		 !(vgpu_call_flags[frame->call] & VGPU_CALL_F_ASYNC))
@@ -137,6 +185,8 @@ int dispatch_frame(
 	struct lane *lane;
 	int r;
 
+	if (__builtin_expect(!dispatch_knows(frame), 0))
+		return refuse_unknown(session, frame, whyp);
 	r = check_frame(frame, whyp);
 	if (r)
 		return r;

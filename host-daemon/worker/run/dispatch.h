@@ -10,8 +10,11 @@
 struct session;
 struct vgpu_frame;
 
-/* Whether the call of a checked frame is run by the lane of its guest thread, because it
- * has a reply and may block. */
+/* Whether this host has the call: a guest of a later release may make others. */
+bool dispatch_knows(const struct vgpu_frame *frame);
+
+/* Whether the call of a frame, which this host knows, is run by the lane of its guest
+ * thread, because it has a reply and may block. */
 bool dispatch_goes_to_lane(const struct vgpu_frame *frame);
 
 /*

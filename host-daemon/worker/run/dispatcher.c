@@ -178,7 +178,8 @@ static void note_time(struct ring_loop *loop, const struct vgpu_frame *frame)
 	loop->ended = __builtin_ia32_rdtsc();
 	loop->copied = loop->session->runner.copies_piece ? loop->ended - began : 0;
 	/* A call that a lane runs was delayed here by the scheduler only. */
-	if (loop->ended - began >= SLOW_CALL_TICKS && !dispatch_goes_to_lane(frame))
+	if (loop->ended - began >= SLOW_CALL_TICKS && dispatch_knows(frame) &&
+		!dispatch_goes_to_lane(frame))
 		note_slow(loop, 1, frame->call, loop->ended - began);
 }
 

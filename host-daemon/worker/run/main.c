@@ -16,6 +16,7 @@
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
 #include "vgpu/log.h"
+#include "vgpu/version.h"
 #include "worker/base/reason.h"
 #include "worker/base/session.h"
 #include "worker/code/store.h"
@@ -117,6 +118,7 @@ static int make_ready(struct worker_process *w)
 	struct control_message message = {
 		.type = CONTROL_READY,
 		.ready.reason = VGPU_REASON_NONE,
+		.ready.protocol_minor = vgpu_version.minor,
 	};
 	struct control_ready *ready = &message.ready;
 	const struct vgpu_driver *driver = &w->driver.table;

@@ -37,7 +37,8 @@
 
 #define VGPU_CACHE_LINE 64
 
-/* Changes whenever anything in this file or in frame.h changes its meaning. */
+/* The major version: changes whenever anything in this file or in frame.h changes its
+ * meaning. For additions see version.h. */
 #define VGPU_PROTOCOL_VERSION 3u
 
 #define VGPU_SHM_MAGIC 0x314d485355504756ull /* "VGPUSHM1" in memory order */
@@ -83,7 +84,9 @@ struct vgpu_shm_header {
 	uint64_t area_off;
 	uint64_t extents_off;
 	uint32_t n_extents;
-	uint32_t reserved0;
+	/* The host's minor version and features when it made this memory; those of a
+	 * session are in its entry. */
+	uint32_t protocol_minor;
 	uint64_t features;
 	uint64_t status_off; /* of struct vgpu_status, see status.h; 0: there is none */
 
@@ -178,8 +181,10 @@ struct vgpu_channel_entry {
 	uint64_t window_size;
 
 	uint8_t comm[16];
-	uint64_t pid_namespace; /* inode of /proc/self/ns/pid: whose pid that is */
-	uint64_t reserved1[5];
+	uint64_t pid_namespace;	 /* inode of /proc/self/ns/pid: whose pid that is */
+	uint32_t protocol_minor; /* see version.h */
+	uint32_t reserved1;
+	uint64_t reserved2[4];
 
 	/* Host, before OPEN or REFUSED. */
 	uint32_t host_protocol_version;
@@ -191,12 +196,16 @@ struct vgpu_channel_entry {
 	uint32_t first_extent; /* the first grant of arena, see VgpuArenaGrow */
 	uint32_t n_extents;
 	uint64_t detail; /* a number that belongs to the reason */
-	uint64_t reserved2[2];
+	uint32_t host_protocol_minor;
+	uint32_t reserved3;
+	uint64_t reserved4;
 };
 
 static_assert(offsetof(struct vgpu_channel_entry, claim) == 4, "one 64-bit word");
 static_assert(offsetof(struct vgpu_channel_entry, protocol_version) == 64, "own line");
 static_assert(offsetof(struct vgpu_channel_entry, comm) == 128, "own line");
+static_assert(
+	offsetof(struct vgpu_channel_entry, protocol_minor) == 152, "part of the hello");
 static_assert(
 	offsetof(struct vgpu_channel_entry, host_protocol_version) == 192, "own line");
 static_assert(sizeof(struct vgpu_channel_entry) == 256, "fixed size");
