@@ -18,13 +18,14 @@ TAB = 8
 CYCLE_MODULES = 4
 # Needs no SPDX line: has no comments, or is data.
 NO_SPDX = re.compile(r"(^LICENSE|\.md|\.json|\.txt|\.ptx|\.tsv|\.ini|\.clang-format|"
-                     r"\.gitignore|\.editorconfig|\.golden|/frozen|\.args\.out|"
+                     r"\.gitignore|\.editorconfig|\.golden|/frozen|/api/wire|/api/layout|"
+                     r"\.args\.out|"
                      # Their formats are Debian's, most without comments.
                      r"^debian/(changelog|control|copyright|source/format|not-installed|"
                      r"tests/control|[a-z0-9-]+\.(docs|examples|install|triggers|"
                      r"lintian-overrides|README\.Debian)))$")
 TEXT_MAY_BE_WIDE = re.compile(r"\.(md|json|txt|ptx|tsv|xml|golden|proto)$|/golden/|"
-                              r"^LICENSE$|/frozen$")
+                              r"^LICENSE$|/frozen$|/api/(wire|layout)$")
 # Inputs of fuzz targets are bytes, whatever they look like.
 IS_DATA = re.compile(r"^tests/fuzz/seeds/")
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?! ?\(?#\d)")
