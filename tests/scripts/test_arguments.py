@@ -19,7 +19,8 @@ COMMANDS = {
     "scripts/pre-push": 125,
     "scripts/soak": 125, "scripts/test": 125, "scripts/test-cross": 125,
     "scripts/vgpu-run": 125, "qemu/make-guest": 125, "qemu/make-image": 125,
-    "qemu/run-guest": 125, "tests/packages/run": 125, "tests/vm/debug-kernel": 125,
+    "qemu/run-guest": 125, "tests/packages/run": 125, "tests/skew/run": 125,
+    "tests/vm/debug-kernel": 125,
     "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
     "vgpu-worker": 2, "vgpu-bench": 125, "vgpu-cdi": 125, "vgpu-sensors": 125,
@@ -39,6 +40,7 @@ VALUES = {
     "vgpu-sensors": "--library", "vgpuctl": "--socket", "vgpu-doctor": "--root",
     "tests/vm/debug-kernel": "--dir",
     "tests/vm/run": "--kernel", "tests/packages/run": "--keep",
+    "tests/skew/run": "--release",
 }
 
 
