@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "broker/ctl-verbs.h"
+#include "broker/entry.h"
 #include "broker/state.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
@@ -241,6 +242,30 @@ static uint64_t device_memory_of(const struct channel *channel)
 			    : 0;
 }
 
+/* Sets the texts. The guest can write both numbers: they are for people alone. */
+static bool set_protocols(VgpuCtl__Session *session, const struct channel *channel)
+{
+	struct vgpu_channel_entry entry = {};
+
+	if (!channel->vm->gone)
+		entry_read(channel, &entry);
+	if (asprintf(&session->guest_protocol, "%u.%u", entry.protocol_version,
+		    entry.protocol_minor) < 0)
+		session->guest_protocol = NULL;
+	if (asprintf(&session->host_protocol, "%u.%u", entry.host_protocol_version,
+		    entry.host_protocol_minor) < 0)
+		session->host_protocol = NULL;
+	return session->guest_protocol && session->host_protocol;
+}
+
+static void session_free(VgpuCtl__Session *session)
+{
+	free(session->name);
+	free(session->guest_protocol);
+	free(session->host_protocol);
+	free(session);
+}
+
 static VgpuCtl__Session *session_new(const struct worker *worker)
 {
 	const struct ledger_channel *record = worker->channel->record;
@@ -257,9 +282,9 @@ static VgpuCtl__Session *session_new(const struct worker *worker)
 	session->phase = (char *)phase_name(record->phase);
 	session->device_memory = device_memory_of(worker->channel);
 	session->host_memory = worker->host_memory;
-	if (session->name)
+	if (set_protocols(session, worker->channel) && session->name)
 		return session;
-	free(session);
+	session_free(session);
 	return NULL;
 }
 
@@ -328,10 +353,8 @@ static void free_details(VgpuCtl__Details *details)
 		free(details->settings[i]);
 	}
 	free(details->settings);
-	for (size_t i = 0; i < details->n_sessions; i++) {
-		free(details->sessions[i]->name);
-		free(details->sessions[i]);
-	}
+	for (size_t i = 0; i < details->n_sessions; i++)
+		session_free(details->sessions[i]);
 	free(details->sessions);
 	free(details);
 }

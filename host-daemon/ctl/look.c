@@ -149,6 +149,9 @@ static void add_session(const VgpuCtl__Session *session, json_t *json)
 	json_object_set_new(entry, "phase", json_string(session->phase));
 	json_object_set_new(entry, "device_memory", number(session->device_memory));
 	json_object_set_new(entry, "host_memory", number(session->host_memory));
+	json_object_set_new(
+		entry, "guest_protocol", json_string(session->guest_protocol));
+	json_object_set_new(entry, "host_protocol", json_string(session->host_protocol));
 	json_array_append_new(json_object_get(json, "processes"), entry);
 }
 
@@ -169,18 +172,27 @@ static void print_details(const VgpuCtl__Details *details)
 		printf("%s %s = %s\n", details->settings[i]->live ? " *" : "  ",
 			details->settings[i]->key, details->settings[i]->value);
 	if (details->n_sessions)
-		printf("%8s %8s %8s %-16s %-9s %13s %13s\n", "CHANNEL", "PID", "WORKER",
-			"NAME", "PHASE", "DEVICE-MEMORY", "HOST-MEMORY");
+		printf("%8s %8s %8s %-16s %-9s %13s %13s  %s\n", "CHANNEL", "PID",
+			"WORKER", "NAME", "PHASE", "DEVICE-MEMORY", "HOST-MEMORY",
+			"PROTOCOL");
+}
+
+/* An older vgpud does not tell. */
+static const char *output_protocol(const char *protocol)
+{
+	return *protocol ? protocol : "-";
 }
 
 static void print_session(const VgpuCtl__Session *session)
 {
 	char device[24], host[24];
 
-	printf("%8u %8u %8u %-16s %-9s %13s %13s\n", session->channel, session->pid,
-		session->worker, session->name, session->phase,
+	printf("%8u %8u %8u %-16s %-9s %13s %13s  %s on %s\n", session->channel,
+		session->pid, session->worker, session->name, session->phase,
 		output_size(session->device_memory, device),
-		output_size(session->host_memory, host));
+		output_size(session->host_memory, host),
+		output_protocol(session->guest_protocol),
+		output_protocol(session->host_protocol));
 }
 
 /* The first part has all but further sessions. Return: whether more follow. */

@@ -85,6 +85,8 @@ TEST(sessions_are_shown_as_they_are)
 	check_eq(reply->show->sessions[0]->worker, guest_entry(&guest, 0)->worker_pid);
 	check_str(reply->show->sessions[0]->name, "a?pp");
 	check_str(reply->show->sessions[0]->phase, "open");
+	check_str(reply->show->sessions[0]->guest_protocol, "3.0");
+	check_str(reply->show->sessions[0]->host_protocol, "3.1");
 	check(!reply->show->more);
 	ctl_reply_freep(&reply);
 	check_eq(ctl_status_of(ctl_ask_show(fd, "none")), VGPU_CTL__STATUS__UNKNOWN);
