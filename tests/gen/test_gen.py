@@ -39,7 +39,7 @@ GOLDEN = {
     "libcuda-symbols.json": "symbols.json",
     "g-messages.c": "messages.c",
     "g-procaddr.c": "procaddr.c",
-    "g-wire": "wire",
+    "g-wire.txt": "wire",
 }
 
 GOLDEN_SETS = {
