@@ -24,9 +24,6 @@ struct shim_channel {
 	uint64_t *records; /* by vgpu_record_slot() */
 	uint8_t *slots;
 
-	/* What is in force between this library and the host. */
-	struct vgpu_version version;
-
 	/* The first grant of arena. */
 	uint32_t first_extent;
 	uint32_t n_extents;
@@ -37,6 +34,9 @@ struct shim_channel {
 	 * taken from the ring by then. */
 	uint64_t answered_ns;
 	uint64_t answered_head;
+
+	/* What is in force between this library and the host. */
+	struct vgpu_version version;
 };
 
 /* The one channel of the process. */
