@@ -11,11 +11,11 @@ packages_build=(
 # clang makes PTX from test kernels, and fuzzers; llvm names the functions in what
 # these report; gcc's offloading compiler and its runtime's plugin make OpenMP programs;
 # clang-format of this version is what scripts/check-style knows; zsh completes; vgpuctl
-# attaches domains of libvirt's daemon
+# attaches domains of libvirt's daemon; the manifests for KubeVirt are YAML
 packages_test=(
 	clang clang-format-14 libclang-rt-14-dev llvm gcc-12-offload-nvptx
 	libgomp-plugin-nvptx1 zsh libvirt-daemon libvirt-daemon-driver-qemu
-	libvirt-clients
+	libvirt-clients python3-yaml
 )
 # for scripts/test-cross
 packages_cross=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)

@@ -23,7 +23,8 @@ COMMANDS = {
     "tests/vm/debug-kernel": 125,
     "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
-    "vgpu-worker": 2, "vgpu-bench": 125, "vgpu-cdi": 125, "vgpu-sensors": 125,
+    "vgpu-worker": 2, "vgpu-bench": 125, "vgpu-cdi": 125, "vgpu-kubevirt-hook": 125,
+    "vgpu-sensors": 125,
     "vgpu-softgpu-info": 125, "vgpu-ptxas": 255, "vgpuctl": 2,
     "vgpu-doctor": 2,
 }
@@ -39,6 +40,8 @@ VALUES = {
     "guest-shim/package/uninstall.sh": "--root", "vgpu-cdi": "--lib",
     "vgpu-sensors": "--library", "vgpuctl": "--socket", "vgpu-doctor": "--root",
     "tests/vm/debug-kernel": "--dir",
+    "vgpu-kubevirt-hook": "--vmi",
+    "vgpu-sensors": "--library", "vgpuctl": "--socket", "tests/vm/debug-kernel": "--dir",
     "tests/vm/run": "--kernel", "tests/packages/run": "--keep",
     "tests/skew/run": "--release",
 }
