@@ -44,6 +44,7 @@ EXPECTED = {
     "libcuda.map": "share/vgpu",
     "libcuda-symbols.json": "share/vgpu",
     "vgpu-kubevirt-hook": "share/vgpu/kubevirt",
+    "vgpu-proxmox-hook": "share/vgpu/proxmox",
     "virtual-machine.yaml": "share/vgpu/kubevirt",
     "vgpu.conf": "share/doc/vgpu/ld.so.conf.d",
     "vgpu": "etc/libvirt/hooks/qemu.d",

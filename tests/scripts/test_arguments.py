@@ -24,7 +24,7 @@ COMMANDS = {
     "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
     "vgpu-worker": 2, "vgpu-bench": 125, "vgpu-cdi": 125, "vgpu-kubevirt-hook": 125,
-    "vgpu-sensors": 125,
+    "vgpu-proxmox-hook": 125, "vgpu-sensors": 125,
     "vgpu-softgpu-info": 125, "vgpu-ptxas": 255, "vgpuctl": 2,
     "vgpu-doctor": 2,
 }
