@@ -51,6 +51,7 @@ readme_steps() {
 	VGPU_BUILD=$build bash -euo pipefail -c "cd tree; $(readme Guest 1)" >package
 	package=$(cat package)
 	readme Guest 2 >install
+	readme User 1 >user
 	# Once with bash: the shell of the guest tolerates more.
 	mkdir unpacked
 	cp "$package" unpacked
@@ -59,11 +60,12 @@ readme_steps() {
 	package=${package##*/}
 	"$top/qemu/run-guest" --console "$tmp/console" --timeout 150 \
 		--qemu "$(readme 'Virtual machine' 1)" \
-		--add "$package:/home/anna/$package" --add install --add guest.sh \
+		--add "$package:/home/anna/$package" --add install --add user \
+		--add guest.sh \
 		--add /sbin/ldconfig --add /usr/sbin/groupadd --add /usr/sbin/useradd \
 		--add /usr/sbin/usermod --add "$build/tests/e2e/e2e-vectoradd" -- \
 		sh "$PWD/guest.sh" "$PWD/install" "$build/tests/e2e/e2e-vectoradd" \
-		>out 2>&1
+		"$PWD/user" >out 2>&1
 	kill %1
 	wait || true
 }
@@ -81,6 +83,12 @@ chmod +x /bin/sudo
 cd /home/anna
 USER=anna sh -e -c "$(cat $1)"
 su anna -c $2
+# The ten lines, over what is installed. The shell that they start gets the last one.
+cd /home/anna
+echo "PATH=/usr/local/bin:/usr/bin:/bin" >/etc/profile
+sed -n "/^exec /q;p" $3 >first
+USER=anna sh -e first
+USER=anna sh -e -c "$(sed -n "s/^\(exec .*\"\).*/\1/p" $3) -c $(sed -n "\$p" $3)"
 '
 
 test_the_steps_of_the_readme_lead_to_a_program_that_computes() {
@@ -97,5 +105,6 @@ test_the_steps_of_the_readme_lead_to_a_program_that_computes() {
 	has sockets "660 kvm"
 	grep -q "^installed in /usr/local/lib/vgpu; members of the group vgpu may" out
 	grep -q "0 wrong: PASS" out
+	grep -q "vGPU softgpu" out
 	grep -q "session ended vm=one .*launches=1 " vgpud.log
 }
