@@ -6,7 +6,8 @@
 # shellcheck disable=SC2016
 apart='set -e
 mount -t tmpfs -o mode=755 tmpfs /run
-for folder in /etc/libvirt /etc/vgpu /var/lib/libvirt /var/log/libvirt /var/cache/libvirt; do
+for folder in /etc/libvirt /etc/vgpu /var/lib/libvirt /var/log/libvirt \
+	/var/cache/libvirt; do
 	mkdir -p $folder
 	mount -t tmpfs -o mode=755 tmpfs $folder
 done
@@ -32,7 +33,8 @@ test_libvirt() {
 	for program in libvirtd virsh; do
 		command -v "$program" >/dev/null || skip "$program is missing"
 	done
-	[ -e "$build/host-daemon/ctl/libvirt-hook" ] || skip_option "built without libvirt"
+	[ -e "$build/host-daemon/ctl/libvirt-hook" ] ||
+		skip_option "built without libvirt"
 	guest -- true
 	unshare -m bash -c "$apart" - python3 "$top/tests/vm/libvirt-host.py" \
 		"$build" "$checked" >out 2>&1 || {
