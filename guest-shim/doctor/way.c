@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "vgpu/cleanup.h"
+#include "vgpu/version.h"
 
 #include "wire/reason.h"
 #include "wire/transport.h"
@@ -94,6 +95,18 @@ static bool is_alive(const struct shim_transport *transport)
 	return false;
 }
 
+static void tell_version(struct doctor *doctor, const struct shim_transport *transport)
+{
+	const uint32_t host =
+		__atomic_load_n(&transport->header->protocol_minor, __ATOMIC_RELAXED);
+
+	vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "version", NULL,
+		"the host speaks protocol version %u.%u, this release %u.%u: %u.%u is in "
+		"force",
+		VGPU_PROTOCOL_VERSION, host, VGPU_PROTOCOL_VERSION, vgpu_version.minor,
+		VGPU_PROTOCOL_VERSION, vgpu_version_agree(host, 0).minor);
+}
+
 void doctor_look_at_way(struct doctor *doctor)
 {
 	struct shim_transport transport;
@@ -113,9 +126,7 @@ void doctor_look_at_way(struct doctor *doctor)
 			? "the device by sysfs"
 			: "the socket of " VGPU_SOCKET_ENV,
 		transport.shm_size >> 20);
-	vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "version", NULL,
-		"the host speaks protocol version %u, as this release does",
-		VGPU_PROTOCOL_VERSION);
+	tell_version(doctor, &transport);
 	doctor->is_reached = is_alive(&transport);
 	if (doctor->is_reached)
 		vgpu_findings_add(
