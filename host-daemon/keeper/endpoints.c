@@ -652,15 +652,9 @@ void endpoints_announce_all(struct endpoints *endpoints)
 	}
 }
 
-static int open_endpoint(struct endpoint *endpoint)
+/* @r:	of a listener */
+static void log_failure(const struct config_vm *config, int r)
 {
-	const struct config_vm *config = endpoint->config;
-	int r;
-
-	if (config->transport == CONFIG_PLAIN)
-		return 0;
-	r = listener_init(&endpoint->listener, config->socket, SOCK_STREAM,
-		config->socket_mode, config->socket_group);
 	if (r == LISTENER_E_TAKEN)
 		vgpu_log_error("vm=%s: another vgpud serves %s (%s.lock is locked)",
 			config->name, config->socket, config->socket);
@@ -670,6 +664,18 @@ static int open_endpoint(struct endpoint *endpoint)
 	else if (r)
 		vgpu_log_error("vm=%s: cannot listen on %s: %s", config->name,
 			config->socket, strerror(-r));
+}
+
+static int open_endpoint(struct endpoint *endpoint)
+{
+	const struct config_vm *config = endpoint->config;
+	int r;
+
+	if (config->transport == CONFIG_PLAIN)
+		return 0;
+	r = listener_init(&endpoint->listener, config->socket, SOCK_STREAM,
+		config->socket_mode, config->socket_group);
+	log_failure(config, r);
 	return r > 0 ? ENDPOINTS_E_UNUSABLE : r;
 }
 
@@ -728,17 +734,34 @@ static int open_new_endpoints(
 	return 0;
 }
 
+/* Its files may be gone, as a folder of /run that somebody has emptied. */
+static void renew_listener(struct endpoint *endpoint)
+{
+	const struct config_vm *config = endpoint->config;
+	const int r = listener_renew(&endpoint->listener, SOCK_STREAM,
+		config->socket_mode, config->socket_group);
+
+	log_failure(config, r);
+	if (!r)
+		vgpu_log_warning("vm=%s: %s or its lock was gone and has been made again",
+			config->name, config->socket);
+}
+
 static void take_listener_over(struct endpoint *next, struct endpoint *endpoint)
 {
 	const struct config_vm *config = next->config;
-	int r = 0;
+	int r;
 
 	next->listener = endpoint->listener;
 	next->paused_until = endpoint->paused_until;
 	endpoint->listener = (struct listener)LISTENER_NULL;
-	if (next->listener.path)
-		r = listener_permit(
-			&next->listener, config->socket_mode, config->socket_group);
+	if (!next->listener.path)
+		return;
+	if (!listener_is_whole(&next->listener)) {
+		renew_listener(next);
+		return;
+	}
+	r = listener_permit(&next->listener, config->socket_mode, config->socket_group);
 	if (r)
 		vgpu_log_error("vm=%s: mode and group of %s stay as they are: %s",
 			config->name, config->socket, strerror(-r));

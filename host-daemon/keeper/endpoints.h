@@ -69,9 +69,10 @@ int endpoints_init(struct endpoints *endpoints, const struct config *config);
 void endpoints_deinit(struct endpoints *endpoints);
 
 /*
- * Applies another configuration. An endpoint whose socket or file is the same stays open;
- * VMs of a section that was removed, or that has another socket, file or transport, are
- * dropped. If a new socket cannot be opened, nothing changes.
+ * Applies another configuration. An endpoint whose socket or file is the same stays open,
+ * and its socket is made again if somebody has removed it; VMs of a section that was
+ * removed, or that has another socket, file or transport, are dropped. If a new socket
+ * cannot be opened, nothing changes.
  *
  * Return: as endpoints_init().
  */

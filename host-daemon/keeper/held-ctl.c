@@ -22,6 +22,18 @@ static bool is_at(const struct held_ctl *ctl, const char *path)
 	return ctl->listener.path && path && !strcmp(ctl->listener.path, path);
 }
 
+/* @r:	of a listener */
+static void log_failure(const char *path, int r)
+{
+	if (r == LISTENER_E_TAKEN)
+		vgpu_log_error("ctl-socket: another vgpud serves %s (%s.lock is locked)",
+			path, path);
+	else if (r == LISTENER_E_ALIEN)
+		vgpu_log_error("ctl-socket: %s exists and is not a socket", path);
+	else if (r)
+		vgpu_log_error("ctl-socket: cannot listen on %s: %s", path, strerror(-r));
+}
+
 int held_ctl_open(
 	const struct held_ctl *ctl, const struct config *config, struct listener *nextp)
 {
@@ -32,21 +44,33 @@ int held_ctl_open(
 	if (!path || is_at(ctl, path))
 		return 0;
 	r = listener_init(nextp, path, SOCK_SEQPACKET, HELD_CTL_MODE, (gid_t)-1);
-	if (r == LISTENER_E_TAKEN)
-		vgpu_log_error("ctl-socket: another vgpud serves %s (%s.lock is locked)",
-			path, path);
-	else if (r == LISTENER_E_ALIEN)
-		vgpu_log_error("ctl-socket: %s exists and is not a socket", path);
-	else if (r)
-		vgpu_log_error("ctl-socket: cannot listen on %s: %s", path, strerror(-r));
+	log_failure(path, r);
 	return r > 0 ? -EADDRINUSE : r;
+}
+
+/* Its files may be gone, as a folder of /run that somebody has emptied. */
+static void renew(struct held_ctl *ctl)
+{
+	const char *path = ctl->listener.path;
+	int r;
+
+	if (listener_is_whole(&ctl->listener))
+		return;
+	r = listener_renew(&ctl->listener, SOCK_SEQPACKET, HELD_CTL_MODE, (gid_t)-1);
+	log_failure(path, r);
+	if (!r)
+		vgpu_log_warning("ctl-socket: %s or its lock was gone and has been made "
+				 "again",
+			path);
 }
 
 void held_ctl_use(
 	struct held_ctl *ctl, const struct config *config, struct listener *nextp)
 {
-	if (is_at(ctl, config_ctl_socket(config)))
+	if (is_at(ctl, config_ctl_socket(config))) {
+		renew(ctl);
 		return;
+	}
 	listener_deinit(&ctl->listener);
 	ctl->listener = *nextp;
 	*nextp = (struct listener)LISTENER_NULL;

@@ -37,7 +37,8 @@ struct held_ctl {
 int held_ctl_open(
 	const struct held_ctl *ctl, const struct config *config, struct listener *nextp);
 
-/* Replaces the listener, or removes it, as the configuration says. */
+/* Replaces the listener, or removes it, as the configuration says. One that stays is
+ * renewed if its files are gone. */
 void held_ctl_use(
 	struct held_ctl *ctl, const struct config *config, struct listener *nextp);
 

@@ -168,6 +168,30 @@ int listener_adopt(struct listener *listener, const char *path, int fd, int lock
 	return 0;
 }
 
+static int replace_socket(const char *path, int type, mode_t mode, gid_t group, int *fdp)
+{
+	const int r = remove_stale(path);
+
+	return r ? r : open_socket(path, type, mode, group, fdp);
+}
+
+/* Opens both, or none of them. */
+static int open_both(struct listener *listener, int type, mode_t mode, gid_t group)
+{
+	int r = make_folder(listener->path);
+
+	if (!r)
+		r = take_lock(listener->lock_path, &listener->lock);
+	if (r)
+		return r;
+	r = replace_socket(listener->path, type, mode, group, &listener->fd);
+	if (!r)
+		return 0;
+	unlink(listener->lock_path);
+	listener->lock = vgpu_close(listener->lock);
+	return r;
+}
+
 int listener_init(
 	struct listener *listener, const char *path, int type, mode_t mode, gid_t group)
 {
@@ -178,34 +202,52 @@ int listener_init(
 	r = set_paths(&l, path);
 	if (r)
 		return vgpu_error_trace(r);
-	r = make_folder(path);
-	if (!r)
-		r = take_lock(l.lock_path, &l.lock);
-	if (!r) {
-		r = remove_stale(path);
-		if (!r)
-			r = open_socket(path, type, mode, group, &l.fd);
-		if (r)
-			unlink(l.lock_path);
-	}
+	r = open_both(&l, type, mode, group);
 	if (!r) {
 		*listener = l;
 		return 0;
 	}
-	vgpu_close(l.lock);
 	free(l.lock_path);
 	free(l.path);
 	return r;
+}
+
+bool listener_is_whole(const struct listener *listener)
+{
+	struct stat st;
+
+	return is_current(listener->lock, listener->lock_path) &&
+	       !lstat(listener->path, &st) && S_ISSOCK(st.st_mode);
+}
+
+/* Without our lock file another process may own the path by now. */
+int listener_renew(struct listener *listener, int type, mode_t mode, gid_t group)
+{
+	struct listener next = *listener;
+	const bool owned = is_current(listener->lock, listener->lock_path);
+	const int r = owned ? replace_socket(next.path, type, mode, group, &next.fd)
+			    : open_both(&next, type, mode, group);
+
+	if (r)
+		return r;
+	if (!owned)
+		close(listener->lock);
+	close(listener->fd);
+	*listener = next;
+	return 0;
 }
 
 void listener_deinit(struct listener *listener)
 {
 	if (!listener->path)
 		return;
-	unlink(listener->path);
+	/* Unlink while the lock is held: see is_current(). Without our lock file the path
+	 * may be another's by now. */
+	if (is_current(listener->lock, listener->lock_path)) {
+		unlink(listener->path);
+		unlink(listener->lock_path);
+	}
 	vgpu_close(listener->fd);
-	/* Unlink while the lock is held: see is_current(). */
-	unlink(listener->lock_path);
 	vgpu_close(listener->lock);
 	free(listener->lock_path);
 	free(listener->path);

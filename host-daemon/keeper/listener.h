@@ -5,6 +5,7 @@
  * Listener: a UNIX socket at a path that one process owns
  */
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct listener {
@@ -43,5 +44,16 @@ int listener_adopt(struct listener *listener, const char *path, int fd, int lock
 /* Changes mode and group of the socket. Return: 0 or -errno. */
 int listener_permit(const struct listener *listener, mode_t mode, gid_t group);
 
-/* Stops listening and removes both files. */
+/* Whether both files are still at their paths: somebody may have removed them. */
+bool listener_is_whole(const struct listener *listener);
+
+/*
+ * Listens at the path again, with another socket. Who has connected to the present one
+ * and was not accepted sees the end of the connection.
+ *
+ * Return: as listener_init(); on failure nothing has changed.
+ */
+int listener_renew(struct listener *listener, int type, mode_t mode, gid_t group);
+
+/* Stops listening and removes both files, if they are ours still. */
 void listener_deinit(struct listener *listener);

@@ -137,3 +137,84 @@ TEST(more_than_one_folder_that_is_missing_is_a_mistake)
 		-ENOENT);
 	check(access(path_of("none"), F_OK) < 0);
 }
+
+static void try_renewal(struct listener *listener)
+{
+	struct stat st;
+
+	check(!listener_is_whole(listener));
+	check(try_connect(path_of("s")) < 0);
+	check_eq(listener_renew(listener, SOCK_STREAM, 0640, -1), 0);
+	check(listener_is_whole(listener));
+	check_eq(try_connect(path_of("s")), 0);
+	check_eq(stat(path_of("s"), &st), 0);
+	check_eq(st.st_mode & 0777, 0640);
+}
+
+TEST(a_listener_whose_files_were_removed_is_renewed)
+{
+	struct listener listener, second;
+
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0600, -1), 0);
+	check(listener_is_whole(&listener));
+	check_eq(unlink(path_of("s")), 0);
+	try_renewal(&listener);
+	check_eq(unlink(path_of("s")), 0);
+	check_eq(unlink(path_of("s.lock")), 0);
+	try_renewal(&listener);
+	check_eq(listener_init(&second, path_of("s"), SOCK_STREAM, 0600, -1),
+		LISTENER_E_TAKEN);
+	listener_deinit(&listener);
+	check(access(path_of("s"), F_OK) < 0);
+	check(access(path_of("s.lock"), F_OK) < 0);
+}
+
+/* The folder as well. */
+TEST(a_listener_whose_folder_was_removed_is_renewed)
+{
+	struct listener listener;
+
+	check_eq(listener_init(&listener, path_of("run/s"), SOCK_STREAM, 0600, -1), 0);
+	check_eq(unlink(path_of("run/s")), 0);
+	check_eq(unlink(path_of("run/s.lock")), 0);
+	check_eq(rmdir(path_of("run")), 0);
+	check_eq(listener_renew(&listener, SOCK_STREAM, 0600, -1), 0);
+	check_eq(try_connect(path_of("run/s")), 0);
+	listener_deinit(&listener);
+}
+
+TEST(a_path_that_another_owns_by_now_is_not_taken_back)
+{
+	struct listener listener, other;
+
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0600, -1), 0);
+	check_eq(unlink(path_of("s")), 0);
+	check_eq(unlink(path_of("s.lock")), 0);
+	check_eq(listener_init(&other, path_of("s"), SOCK_STREAM, 0600, -1), 0);
+	check(!listener_is_whole(&listener));
+	check_eq(listener_renew(&listener, SOCK_STREAM, 0600, -1), LISTENER_E_TAKEN);
+	check(listener_is_whole(&other));
+	check_eq(try_connect(path_of("s")), 0);
+	listener_deinit(&other);
+	/* And then it can be. */
+	try_renewal(&listener);
+	listener_deinit(&listener);
+}
+
+TEST(a_file_in_place_of_the_socket_is_not_removed)
+{
+	struct listener listener;
+	int fd;
+
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0600, -1), 0);
+	check_eq(unlink(path_of("s")), 0);
+	fd = open(path_of("s"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	check(fd >= 0);
+	close(fd);
+	check(!listener_is_whole(&listener));
+	check_eq(listener_renew(&listener, SOCK_STREAM, 0600, -1), LISTENER_E_ALIEN);
+	/* The lock is still there. */
+	check_eq(unlink(path_of("s")), 0);
+	try_renewal(&listener);
+	listener_deinit(&listener);
+}

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -319,6 +320,78 @@ TEST(workers_end_when_nobody_keeps_their_sockets)
 	while (wait(NULL) > 0)
 		;
 	manager_end();
+}
+
+static void remove_socket(const char *path, bool with_lock)
+{
+	char lock[200];
+
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	check_eq(unlink(path), 0);
+	if (with_lock)
+		check_eq(unlink(lock), 0);
+}
+
+static void add_ctl_socket(void)
+{
+	static char line[200];
+
+	snprintf(line, sizeof(line), "ctl-socket = %s\n", path_of("ctl"));
+	options.vgpud_lines = line;
+}
+
+/* As by a tool that cleans /run, or a unit without RuntimeDirectoryPreserve=. */
+TEST(sockets_that_were_removed_meanwhile_are_made_again)
+{
+	start();
+	step_aside();
+	add_ctl_socket();
+	continue_it();
+	for (unsigned int i = 0; i < 2; i++) {
+		manager_wait_ready(2 + i);
+		kill_keeper();
+		remove_socket(pair.socket, i);
+		remove_socket(path_of("qemu"), i);
+		remove_socket(path_of("ctl"), i);
+		continue_it();
+		check_sessions();
+		serve_another(pair.socket);
+		pair_wait_log(&pair, "was gone and has been made again", 3 * (i + 1));
+		check(access(path_of("ctl"), F_OK) == 0);
+	}
+	check_eq(pair_count_log(&pair, "was gone and has been made again"), 6);
+	/* One QEMU after the other. */
+	guest_disconnect(&qemu);
+	guest_wait_for(!is_alive(in_qemu));
+	guest_connect_qemu(&qemu, path_of("qemu"));
+	guest_open(&qemu, 0, "app");
+	in_qemu = guest_entry(&qemu, 0)->worker_pid;
+	stop();
+	check(access(path_of("ctl"), F_OK) < 0);
+}
+
+/* Others may come to a path when its lock is gone: it is left to them. */
+TEST(a_socket_that_another_made_meanwhile_is_left_to_it)
+{
+	char lock[200];
+	int fd;
+
+	start();
+	kill_keeper();
+	remove_socket(path_of("qemu"), true);
+	snprintf(lock, sizeof(lock), "%s.lock", path_of("qemu"));
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	check_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	continue_it();
+	pair_wait_log(&pair, "another vgpud serves", 1);
+	check_sessions();
+	check(access(path_of("qemu"), F_OK) < 0);
+	/* The next configuration is another attempt. */
+	close(fd);
+	check_eq(kill(pair.pid, SIGHUP), 0);
+	pair_wait_log(&pair, "was gone and has been made again", 1);
+	pair_wait_log(&pair, "SIGHUP: ", 1);
+	stop();
 }
 
 static uint64_t found(const char *comm, unsigned int n)
