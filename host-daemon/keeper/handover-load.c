@@ -155,11 +155,11 @@ static bool is_place(const struct config_vm *section, const VgpuKeeper__Listener
 /* What was stored for a configuration before that one. */
 static void drop_section(const VgpuKeeper__Section *in)
 {
+	struct listener listener;
+
 	vgpu_close(in->quota);
-	if (in->listener) {
-		vgpu_close(in->listener->socket);
-		vgpu_close(in->listener->lock);
-	}
+	if (!load_listener(&listener, in->listener))
+		listener_deinit(&listener);
 	for (size_t i = 0; i < in->n_images; i++)
 		vgpu_close(in->images[i]->memory);
 	for (size_t i = 0; i < in->n_shares; i++)
@@ -227,15 +227,53 @@ static bool is_vm(const VgpuKeeper__Vm *in)
 	       are_open(in->interrupts, in->n_interrupts);
 }
 
+/* Whether a VM can be one of that section, whose socket or file may have been another
+ * when it connected. */
+static bool fits(const VgpuKeeper__Vm *in, const struct config_vm *section,
+	const VgpuKeeper__State *state)
+{
+	const VgpuKeeper__Section *stored;
+	enum config_transport transport = CONFIG_PLAIN;
+
+	if (in->n_doorbells)
+		transport = in->n_interrupts ? CONFIG_IVSHMEM : CONFIG_SOCKET;
+	if (section->transport != transport)
+		return false;
+	for (size_t i = 0; i < state->n_sections; i++) {
+		stored = state->sections[i];
+		if (stored->quota != -1 && !strcmp(stored->name, section->name))
+			return is_place(section, stored->listener);
+	}
+	return true;
+}
+
+/* The configuration is not the one with which it connected: see load() in main.c. */
+static void lose(struct endpoints *endpoints, const VgpuKeeper__Vm *in)
+{
+	struct endpoint *endpoint = endpoints->endpoints;
+
+	vgpu_log_warning("vm=%s id=%llu: the VM loses its device: its section is not in "
+			 "the configuration, or has another transport or socket",
+		in->section, (unsigned long long)in->id);
+	/* The next VM must not get images of this one. */
+	for (unsigned int i = 0; i < endpoints->n_endpoints; i++, endpoint++)
+		if (!strcmp(endpoint->config->name, in->section))
+			image_store_clear(&endpoint->images);
+}
+
 static int load_vm(struct endpoints *endpoints, const VgpuKeeper__Vm *in,
-	const struct config *config, bool restarted)
+	const struct config *config, const VgpuKeeper__State *state)
 {
 	const struct config_vm *section = find_section(config, in->section);
-	const bool leaving = in->leaving || (restarted && !section);
+	const bool is_lost = state->restarted && !in->leaving &&
+			     (!section || !fits(in, section, state));
+	const bool leaving = in->leaving || is_lost;
 	struct held_vm *vm;
 
 	if ((!section && !leaving) || !is_vm(in))
 		return vgpu_error_origin(-EINVAL);
+	if (is_lost)
+		lose(endpoints, in);
 	vm = calloc(1, sizeof(*vm));
 	if (!vm)
 		return vgpu_error_origin(-ENOMEM);
@@ -258,10 +296,15 @@ static int load_vm(struct endpoints *endpoints, const VgpuKeeper__Vm *in,
 		vm->doorbells[i] = in->doorbells[i];
 	for (size_t i = 0; i < in->n_interrupts; i++)
 		vm->interrupts[i] = in->interrupts[i];
-	if (leaving)
-		held_vm_strip(vm);
 	if (vm->id > endpoints->last_id)
 		endpoints->last_id = vm->id;
+	/* The file of transport plain is not the keeper's to empty. */
+	if (is_lost && !in->n_doorbells) {
+		held_vm_free(vm);
+		return 0;
+	}
+	if (leaving)
+		held_vm_strip(vm);
 	endpoints_adopt(endpoints, vm, leaving);
 	return 0;
 }
@@ -310,7 +353,7 @@ static int load_endpoints(struct endpoints *endpoints, const VgpuKeeper__State *
 		r = load_section(endpoints, state->sections[i], config, state->restarted);
 	drop_pieces(endpoints);
 	for (size_t i = 0; !r && i < state->n_vms; i++)
-		r = load_vm(endpoints, state->vms[i], config, state->restarted);
+		r = load_vm(endpoints, state->vms[i], config, state);
 	return r ? r : endpoints_reload(endpoints, config);
 }
 

@@ -175,13 +175,23 @@ static bool has_room(int fd)
 	return fd >= 0 && poll(&poller, 1, 0) > 0 && poller.revents & POLLOUT;
 }
 
-/* Reads the configuration, or the one of an earlier vgpud whose work goes on. */
+/*
+ * Reads the configuration, or the one of an earlier vgpud whose work goes on. If that was
+ * another program, this one may find mistakes there, and its work goes on with the file.
+ * If that has mistakes as well, everything stays with the service manager.
+ */
 static int load(const char *path, int state, int *sourcesp, struct config **configp)
 {
 	if (state < 0)
 		return config_load(path, sourcesp, configp);
 	*sourcesp = handover_find_sources(state);
-	return *sourcesp < 0 ? EXIT_FAILURE : config_load_kept(*sourcesp, configp);
+	if (*sourcesp >= 0 && !config_load_kept(*sourcesp, configp))
+		return 0;
+	*sourcesp = vgpu_close(*sourcesp);
+	vgpu_log_error("the configuration that an earlier vgpud has stored cannot be "
+		       "used: %s is read instead",
+		path);
+	return config_load(path, sourcesp, configp);
 }
 
 static int run_keeper(const char *path, bool check, unsigned int n_stored_max)

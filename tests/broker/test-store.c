@@ -22,6 +22,7 @@
 #include "manager.h"
 #include "test.h"
 #include "vgpu-keeper.pb-c.h"
+#include "vgpud/config-source.h"
 
 static struct pair pair;
 static struct guest guest, qemu;
@@ -708,6 +709,145 @@ TEST(numbers_of_descriptors_that_are_not_there_are_not_used)
 	for (size_t j = 0; j < n_fds; j++)
 		close(fds[j]);
 	start_afresh("what an earlier vgpud has stored cannot be read");
+}
+
+/* Stores the base again, with a configuration that has a mistake for this program. */
+static void spoil_sources(void)
+{
+	struct config_sources sources = CONFIG_SOURCES_NULL;
+	struct bundle_label label;
+	VgpuKeeper__State *state;
+	int fds[BUNDLE_FDS_MAX], spoiled;
+	struct manager_fd *kept;
+	size_t n_fds;
+	unsigned int n, i;
+	char *failed = NULL;
+	FILE *file;
+
+	file = fopen(path_of("spoiled"), "w");
+	check(file && fputs("[vgpud]\nof-another-release = yes\n", file) >= 0);
+	check_eq(fclose(file), 0);
+	check_eq(config_sources_read(&sources, path_of("spoiled"), &failed), 0);
+	check_eq(config_sources_keep(&sources, &spoiled), 0);
+	config_sources_deinit(&sources);
+	i = find_base(&state, fds, &n_fds, &label);
+	/* The first is the message itself. */
+	check(state->sources >= 0 && (size_t)state->sources + 1 < n_fds);
+	close(fds[state->sources + 1]);
+	fds[state->sources + 1] = spoiled;
+	vgpu_keeper__state__free_unpacked(state, NULL);
+	kept = manager_kept(&n);
+	close(kept[i].fd);
+	kept[i].fd = bundle_make(&label, fds, n_fds);
+	check(kept[i].fd >= 0);
+	for (size_t j = 0; j < n_fds; j++)
+		close(fds[j]);
+}
+
+TEST(a_stored_configuration_with_mistakes_is_replaced_by_the_file)
+{
+	start();
+	kill_keeper();
+	spoil_sources();
+	continue_it();
+	check_eq(pair_count_log(&pair, "of-another-release"), 1);
+	check_eq(pair_count_log(&pair, "has stored cannot be used"), 1);
+	check_eq(pair_count_log(&pair, "loses its device"), 0);
+	manager_wait_ready(2);
+	/* The next one finds the other configuration in the store. */
+	kill_keeper();
+	continue_it();
+	check_eq(pair_count_log(&pair, "has stored cannot be used"), 1);
+	serve_another(pair.socket);
+	stop();
+}
+
+/* The VM of section "qemu", which is as it was for the other one, is not continued. */
+static void lose_qemu(const char *section)
+{
+	char end;
+
+	kill_keeper();
+	spoil_sources();
+	options.sections = section;
+	continue_it();
+	pair_wait_log(&pair, "vm=qemu id=2: the VM loses its device", 1);
+	guest_wait_for(!is_alive(in_qemu));
+	check_eq(recv(qemu.socket, &end, 1, 0), 0);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	check(is_alive(worker));
+	guest_disconnect(&qemu);
+}
+
+static void stop_after_loss(void)
+{
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	guest_wait_for(!is_alive(worker));
+	pair_stop(&pair);
+	manager_settle();
+	check_eq(manager_count(), 0);
+	reap();
+	manager_end();
+}
+
+TEST(then_a_vm_whose_section_has_another_socket_is_lost)
+{
+	char section[300];
+
+	start();
+	snprintf(section, sizeof(section),
+		"[vm qemu]\nsize = 256M\nmax-processes = 3\nsocket = %s\n",
+		path_of("elsewhere"));
+	lose_qemu(section);
+	guest_connect_qemu(&qemu, path_of("elsewhere"));
+	guest_open(&qemu, 0, "app");
+	guest_close(&qemu, 0);
+	guest_disconnect(&qemu);
+	check(access(path_of("qemu"), F_OK) < 0);
+	stop_after_loss();
+}
+
+TEST(then_a_vm_whose_section_has_another_transport_is_lost)
+{
+	struct guest other;
+	char section[300];
+
+	start();
+	snprintf(section, sizeof(section), "[vm qemu]\ntransport = socket\nsocket = %s\n",
+		path_of("qemu"));
+	lose_qemu(section);
+	/* The greeting of the other transport; the fake worker takes no such "qemu". */
+	guest_connect(&other, path_of("qemu"));
+	guest_disconnect(&other);
+	stop_after_loss();
+}
+
+TEST(then_a_vm_whose_section_is_gone_is_lost)
+{
+	start();
+	lose_qemu(NULL);
+	stop_after_loss();
+}
+
+/* vgpud cannot start, and has decided nothing. */
+TEST(nothing_is_let_go_while_both_configurations_have_mistakes)
+{
+	int status;
+
+	start();
+	kill_keeper();
+	spoil_sources();
+	options.vm_lines = "size = 3\n";
+	pair_spawn(&pair, &options);
+	status = pair_wait_exit(&pair);
+	check(WIFEXITED(status));
+	check_eq(WEXITSTATUS(status), 2);
+	manager_settle();
+	check(is_alive(worker) && is_alive(in_qemu));
+	options.vm_lines = NULL;
+	continue_it();
+	stop();
 }
 
 TEST(descriptors_of_others_are_closed_and_the_rest_is_used)
