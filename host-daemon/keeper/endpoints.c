@@ -3,8 +3,9 @@
  * Endpoints: the sockets and files by which VMs connect, and the connected VMs
  *
  * A connection is greeted as soon as it is accepted, whatever the broker is doing: QEMU
- * waits for the greeting with its big lock held. Then the VM is announced to the broker.
- * If the broker is dead at that moment, the next one learns of all VMs when it starts.
+ * waits for the greeting with its big lock held. Then the VM is stored for the next
+ * keeper, and announced to the broker. If the broker is dead at that moment, the next one
+ * learns of all VMs when it starts.
  */
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include "keeper/endpoints.h"
 #include "keeper/greeting.h"
 #include "keeper/held-worker.h"
+#include "keeper/store.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
@@ -453,6 +455,8 @@ static void handle_connection(struct endpoints *endpoints, struct endpoint *endp
 		held_vm_free(vm);
 		return;
 	}
+	if (endpoints->store)
+		store_vm(endpoints->store, vm);
 	gain_vm(endpoints, vm);
 }
 

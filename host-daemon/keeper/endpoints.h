@@ -35,6 +35,8 @@ struct endpoint {
 /* Drops the endpoint's pointer to a VM that is about to be freed. */
 void endpoint_forget(struct endpoint *endpoint, const struct held_vm *vm);
 
+struct store;
+
 struct endpoints {
 	struct endpoint *endpoints;
 	unsigned int n_endpoints;
@@ -44,7 +46,8 @@ struct endpoints {
 	struct wiper wiper;
 	uint64_t last_id;
 	uint16_t last_peer;
-	int link;	 /* to the broker; -1: none */
+	struct store *store; /* for VMs that are greeted, or NULL */
+	int link;	     /* to the broker; -1: none */
 	int link_result; /* of the last message that could not be sent, LINK_E_* or -errno
 			  */
 };

@@ -378,6 +378,16 @@ void store_sync(struct store *store, const struct handover *handover)
 		store->has_complained = false;
 }
 
+void store_vm(struct store *store, const struct held_vm *vm)
+{
+	const struct handover_part part = { .kind = HANDOVER_VM, .vm = vm };
+
+	if (!store->n_max)
+		return;
+	store->is_full = store->is_blocked = false;
+	need(store, &part, key_of_vm(vm, part.kind));
+}
+
 bool store_flush(struct store *store, const struct handover *handover)
 {
 	const int64_t end = clock_now() + FLUSH_MS;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct handover;
+struct held_vm;
 
 /* Most descriptors: their names have room in one variable of the environment. */
 #define STORE_MAX 8192u
@@ -45,7 +46,16 @@ void store_deinit(struct store *store);
  * what the service manager does not take is tried again at retry_at. */
 void store_sync(struct store *store, const struct handover *handover);
 
-/* The same, and waits a while if it has to. Return: whether everything is stored. */
+/*
+ * Stores a VM as soon as it is greeted, before the rest of what store_sync() stores.
+ *
+ * It cannot be stored earlier: a greeting is several messages, and the next keeper could
+ * not find out how many of them had been sent. If this keeper is killed in between, the
+ * VM's connection ends: QEMU reports that it cannot create the device.
+ */
+void store_vm(struct store *store, const struct held_vm *vm);
+
+/* store_sync(), and waits a while if it has to. Return: whether everything is stored. */
 bool store_flush(struct store *store, const struct handover *handover);
 
 /* Removes everything, and uses the store no longer. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded into vgpud: has its broker be killed at a chosen instruction
+ * Preloaded into vgpud: has its broker, or its keeper, be killed at a chosen instruction
  *
  *	VGPU_DIE=POINT[,POINT...]	where
+ *	VGPU_DIE_PROCESS=NAME		vgpud-broker, the default, or vgpud: the keeper
  *	VGPU_DIE_FOLDER=FOLDER		each point has a file in it, named by its place in
  *					the list from 0; who can remove it dies, so each
- *					death is died once, by whichever broker comes
+ *					death is died once, by whichever process comes
  *					by. Nothing counts before there is a file
  *					"armed"
  *
@@ -19,7 +20,7 @@
  *	call				the n-th call of any function below; WHEN is the
  *					number of instructions after which the end comes
  *
- * With NTH it is the n-th time that it comes by. The broker writes the number of calls
+ * With NTH it is the n-th time that it comes by. The process writes the number of calls
  * that it made into FOLDER/calls when it ends in good order.
  */
 
@@ -79,13 +80,14 @@ static void __attribute__((__constructor__)) read_points(void)
 	free(copy);
 }
 
-static bool is_broker(void)
+static bool is_chosen(void)
 {
+	const char *chosen = getenv("VGPU_DIE_PROCESS");
 	static bool is_armed;
 	char name[16] = "", path[256];
 
 	prctl(PR_GET_NAME, name);
-	if (!n_points || strcmp(name, "vgpud-broker") != 0)
+	if (!n_points || strcmp(name, chosen ? chosen : "vgpud-broker") != 0)
 		return false;
 	snprintf(path, sizeof(path), "%s/armed", folder);
 	is_armed = is_armed || !access(path, F_OK);
@@ -133,7 +135,7 @@ static void __attribute__((__destructor__)) note_calls(void)
 	char path[256];
 	FILE *file;
 
-	if (!folder || !is_broker())
+	if (!folder || !is_chosen())
 		return;
 	snprintf(path, sizeof(path), "%s/calls", folder);
 	file = fopen(path, "w");
@@ -172,7 +174,7 @@ ssize_t recvmsg(int fd, struct msghdr *header, int flags)
 	ssize_t n;
 
 	REAL(recvmsg);
-	if (!kind || !is_broker())
+	if (!kind || !is_chosen())
 		return real(fd, header, flags);
 	pass_call();
 	if (!(flags & MSG_PEEK) && fd == peeked_fd)
@@ -194,7 +196,7 @@ ssize_t sendmsg(int fd, const struct msghdr *header, int flags)
 	ssize_t n;
 
 	REAL(sendmsg);
-	if (!kind || !is_broker())
+	if (!kind || !is_chosen())
 		return real(fd, header, flags);
 	pass_call();
 	pass(kind, type_of(header), "before");
@@ -208,7 +210,7 @@ int fallocate64(int fd, int mode, off64_t offset, off64_t size)
 	int r;
 
 	REAL(fallocate64);
-	if (!is_broker())
+	if (!is_chosen())
 		return real(fd, mode, offset, size);
 	pass_call();
 	pass("punch", ++n_punches, "before");
@@ -219,7 +221,7 @@ int fallocate64(int fd, int mode, off64_t offset, off64_t size)
 
 long syscall(long number, ...)
 {
-	const bool is_wake = number == SYS_futex && is_broker();
+	const bool is_wake = number == SYS_futex && is_chosen();
 	long values[6], r;
 	va_list arguments;
 
@@ -246,7 +248,7 @@ long syscall(long number, ...)
 int close(int fd)
 {
 	REAL(close);
-	if (is_broker())
+	if (is_chosen())
 		pass_call();
 	return real(fd);
 }
@@ -254,7 +256,7 @@ int close(int fd)
 ssize_t pread64(int fd, void *bytes, size_t size, off64_t offset)
 {
 	REAL(pread64);
-	if (is_broker())
+	if (is_chosen())
 		pass_call();
 	return real(fd, bytes, size, offset);
 }
@@ -262,7 +264,7 @@ ssize_t pread64(int fd, void *bytes, size_t size, off64_t offset)
 ssize_t preadv64v2(int fd, const struct iovec *iov, int n, off64_t offset, int flags)
 {
 	REAL(preadv64v2);
-	if (is_broker())
+	if (is_chosen())
 		pass_call();
 	return real(fd, iov, n, offset, flags);
 }
@@ -275,7 +277,7 @@ int io_uring_submit_and_wait(struct io_uring *ring, unsigned int n);
 int io_uring_submit(struct io_uring *ring)
 {
 	REAL(io_uring_submit);
-	if (is_broker())
+	if (is_chosen())
 		pass_call();
 	return real(ring);
 }
@@ -283,7 +285,7 @@ int io_uring_submit(struct io_uring *ring)
 int io_uring_submit_and_wait(struct io_uring *ring, unsigned int n)
 {
 	REAL(io_uring_submit_and_wait);
-	if (is_broker())
+	if (is_chosen())
 		pass_call();
 	return real(ring, n);
 }

@@ -23,6 +23,7 @@
 #include "test.h"
 #include "vgpu-keeper.pb-c.h"
 #include "vgpud/config-source.h"
+#include "vgpud/link.h"
 
 static struct pair pair;
 static struct guest guest, qemu;
@@ -39,7 +40,7 @@ static const char *path_of(const char *name)
 }
 
 /* A vgpud with one session of a process, and one in a VM. */
-static void start_with(const char *argument)
+static void start_with(const char *argument, void (*before_fn)(void))
 {
 	snprintf(sections, sizeof(sections),
 		"[vm qemu]\nsize = 256M\nmax-processes = 3\nsocket = %s\n",
@@ -48,7 +49,7 @@ static void start_with(const char *argument)
 		.worker = FAKE_WORKER,
 		.sections = sections,
 		.argument = argument,
-		.before_fn = manager_give,
+		.before_fn = before_fn,
 	};
 	manager_begin();
 	pair_start(&pair, &options);
@@ -62,7 +63,7 @@ static void start_with(const char *argument)
 
 static void start(void)
 {
-	start_with("--fd-store=200");
+	start_with("--fd-store=200", manager_give);
 }
 
 /* Orphans come to the test; a service manager reaps them. */
@@ -198,6 +199,76 @@ TEST_SECONDS(other_sessions_begin_and_end_meanwhile, 110)
 		guest_disconnect(&other);
 		serve_another(pair.socket);
 	}
+	stop();
+}
+
+static void touch(const char *name)
+{
+	const int fd = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	check(fd >= 0);
+	close(fd);
+}
+
+static char die_folder[96]; /* of the test, not of the process that becomes a keeper */
+
+/* In that process, see dying.c. */
+static void give_and_die_of_a_vm(void)
+{
+	char point[32];
+
+	manager_give();
+	snprintf(point, sizeof(point), "link-out:%u:before", LINK_VM);
+	setenv("LD_PRELOAD", DYING, 1);
+	setenv("VGPU_DIE", point, 1);
+	setenv("VGPU_DIE_PROCESS", "vgpud", 1);
+	setenv("VGPU_DIE_FOLDER", die_folder, 1);
+	/* Of a build with sanitizers: it comes before their library. */
+	setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
+}
+
+/* A keeper that is killed when it has greeted a VM, before the broker hears of that. */
+static void start_dying(void)
+{
+	snprintf(die_folder, sizeof(die_folder), "%s", test_tmpdir());
+	touch("0");
+	start_with("--fd-store=200", give_and_die_of_a_vm);
+	touch("armed");
+}
+
+static void continue_dead(void)
+{
+	const int status = pair_wait_exit(&pair);
+
+	check(WIFSIGNALED(status));
+	check_eq(WTERMSIG(status), SIGKILL);
+	manager_settle();
+	options.before_fn = manager_give;
+	continue_it();
+}
+
+TEST(a_process_that_was_greeted_is_served_by_the_next_keeper)
+{
+	struct guest other;
+
+	start_dying();
+	guest_connect(&other, pair.socket);
+	continue_dead();
+	guest_open(&other, 0, "app");
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+	stop();
+}
+
+TEST(a_machine_that_was_greeted_is_served_by_the_next_keeper)
+{
+	start_dying();
+	guest_disconnect(&qemu);
+	guest_wait_for(!is_alive(in_qemu));
+	guest_connect_qemu(&qemu, path_of("qemu"));
+	continue_dead();
+	guest_open(&qemu, 0, "app");
+	in_qemu = guest_entry(&qemu, 0)->worker_pid;
 	stop();
 }
 
@@ -567,7 +638,7 @@ TEST(a_service_manager_that_is_slow_gets_everything_later)
 
 TEST(a_store_that_is_too_small_is_reported)
 {
-	start_with("--fd-store=3");
+	start_with("--fd-store=3", manager_give);
 	pair_wait_log(&pair, "keeps too few descriptors", 1);
 	check(manager_count() <= 3);
 	stop();
