@@ -82,6 +82,14 @@ void service_continue(void)
 	pair_wait_log(&pair, "continues what an earlier one has left", n + 1);
 }
 
+void service_end(void)
+{
+	int status;
+
+	guest_wait_for(waitpid(-1, &status, WNOHANG) < 0);
+	manager_end();
+}
+
 void service_check(void)
 {
 	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
@@ -113,8 +121,7 @@ void service_stop(void)
 	pair_stop(&pair);
 	manager_settle();
 	check_eq(manager_count(), 0);
-	service_reap();
-	manager_end();
+	service_end();
 }
 
 void service_step_aside(void)

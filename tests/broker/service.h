@@ -42,6 +42,10 @@ void service_continue(void);
 void service_reap(void);
 bool service_is_alive(uint32_t pid);
 
+/* vgpud has ended: waits until its last worker has as well, and ends the service manager.
+ * A warm worker, which no session shows, takes a moment. */
+void service_end(void);
+
 /* Both sessions are as they were. */
 void service_check(void);
 

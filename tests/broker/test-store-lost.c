@@ -50,8 +50,7 @@ static void start_afresh(const char *why)
 	pair_stop(&pair);
 	manager_settle();
 	check_eq(manager_count(), 0);
-	service_reap();
-	manager_end();
+	service_end();
 }
 
 /* Return: the place of the bundle with the base, and what it says. */
@@ -241,8 +240,7 @@ static void stop_after_loss(void)
 	pair_stop(&pair);
 	manager_settle();
 	check_eq(manager_count(), 0);
-	service_reap();
-	manager_end();
+	service_end();
 }
 
 TEST(then_a_vm_whose_section_has_another_socket_is_lost)

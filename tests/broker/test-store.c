@@ -188,8 +188,7 @@ TEST(a_section_that_is_removed_meanwhile_loses_its_vm)
 	guest_disconnect(&guest);
 	guest_disconnect(&qemu);
 	pair_stop(&pair);
-	service_reap();
-	manager_end();
+	service_end();
 }
 
 TEST(workers_that_ended_meanwhile_or_later_are_noticed)
@@ -212,8 +211,7 @@ TEST(workers_that_ended_meanwhile_or_later_are_noticed)
 	guest_disconnect(&guest);
 	guest_disconnect(&qemu);
 	pair_stop(&pair);
-	service_reap();
-	manager_end();
+	service_end();
 }
 
 TEST(a_vm_that_disconnected_meanwhile_can_come_again)
@@ -240,8 +238,7 @@ TEST(a_stop_ends_sessions_and_empties_the_store)
 	guest_wait_for(!service_is_alive(worker) && !service_is_alive(in_qemu));
 	guest_disconnect(&guest);
 	guest_disconnect(&qemu);
-	service_reap();
-	manager_end();
+	service_end();
 }
 
 /* A service manager that gives up closes what it keeps, and signals no worker. */
@@ -254,9 +251,7 @@ TEST(workers_end_when_nobody_keeps_their_sockets)
 	guest_wait_for(!service_is_alive(worker) && !service_is_alive(in_qemu));
 	guest_disconnect(&guest);
 	guest_disconnect(&qemu);
-	while (wait(NULL) > 0)
-		;
-	manager_end();
+	service_end();
 }
 
 static void remove_socket(const char *path, bool with_lock)
