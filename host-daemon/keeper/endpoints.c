@@ -21,7 +21,6 @@
 #include "keeper/endpoints.h"
 #include "keeper/greeting.h"
 #include "keeper/held-worker.h"
-#include "keeper/store.h"
 #include "vgpu/error.h"
 #include "vgpud/clock.h"
 #include "vgpud/closer.h"
@@ -455,8 +454,8 @@ static void handle_connection(struct endpoints *endpoints, struct endpoint *endp
 		held_vm_free(vm);
 		return;
 	}
-	if (endpoints->store)
-		store_vm(endpoints->store, vm);
+	if (endpoints->greeted_fn)
+		endpoints->greeted_fn(endpoints, vm);
 	gain_vm(endpoints, vm);
 }
 

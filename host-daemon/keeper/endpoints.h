@@ -35,8 +35,6 @@ struct endpoint {
 /* Drops the endpoint's pointer to a VM that is about to be freed. */
 void endpoint_forget(struct endpoint *endpoint, const struct held_vm *vm);
 
-struct store;
-
 struct endpoints {
 	struct endpoint *endpoints;
 	unsigned int n_endpoints;
@@ -46,8 +44,9 @@ struct endpoints {
 	struct wiper wiper;
 	uint64_t last_id;
 	uint16_t last_peer;
-	struct store *store; /* for VMs that are greeted, or NULL */
-	int link;	     /* to the broker; -1: none */
+	/* Called when a VM was greeted, before anything else; or NULL. */
+	void (*greeted_fn)(struct endpoints *endpoints, const struct held_vm *vm);
+	int link;	 /* to the broker; -1: none */
 	int link_result; /* of the last message that could not be sent, LINK_E_* or -errno
 			  */
 };

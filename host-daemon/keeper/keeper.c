@@ -849,7 +849,7 @@ static int keeper_init(struct keeper *keeper, int state)
 		r = closer_start();
 	if (!r)
 		r = state < 0 ? begin(keeper) : take_over(keeper, state);
-	keeper->endpoints.store = &keeper->store;
+	keeper->endpoints.greeted_fn = succession_store_vm;
 	if (!r)
 		r = open_ctl(keeper);
 	held_sensors_init(&keeper->sensors);

@@ -16,6 +16,7 @@
 #include "keeper/succession.h"
 #include "vgpu/error.h"
 #include "vgpu/log.h"
+#include "vgpud/container-of.h"
 #include "vgpud/notify.h"
 
 static struct handover parts_of(struct keeper *keeper, int previous)
@@ -45,6 +46,13 @@ void succession_store(struct keeper *keeper)
 	const struct handover parts = parts_of(keeper, -1);
 
 	store_sync(&keeper->store, &parts);
+}
+
+void succession_store_vm(struct endpoints *endpoints, const struct held_vm *vm)
+{
+	struct keeper *keeper = container_of(endpoints, struct keeper, endpoints);
+
+	store_vm(&keeper->store, vm);
 }
 
 bool succession_step_aside(struct keeper *keeper)

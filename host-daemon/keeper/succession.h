@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+struct endpoints;
+struct held_vm;
 struct keeper;
 
 /* Tries the program on the disk. */
@@ -20,6 +22,9 @@ void succession_return(struct keeper *keeper);
 
 /* Stores what has changed for the next process. */
 void succession_store(struct keeper *keeper);
+
+/* The same for a VM that was greeted, as early as it can be: see store_vm(). */
+void succession_store_vm(struct endpoints *endpoints, const struct held_vm *vm);
 
 /* Leaves everything to that one; there is no broker. Returns false if it has to stay, and
  * does not return otherwise. */
