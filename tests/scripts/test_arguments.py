@@ -19,7 +19,8 @@ COMMANDS = {
     "scripts/pre-push": 125,
     "scripts/soak": 125, "scripts/test": 125, "scripts/test-cross": 125,
     "scripts/vgpu-run": 125, "qemu/make-guest": 125, "qemu/make-image": 125,
-    "qemu/run-guest": 125, "tests/packages/run": 125, "tests/skew/run": 125,
+    "qemu/run-guest": 125, "tests/packages/record": 125, "tests/packages/run": 125,
+    "tests/skew/run": 125,
     "tests/vm/debug-kernel": 125,
     "tests/vm/run": 125, "guest-shim/package/install.sh": 125,
     "guest-shim/package/uninstall.sh": 125, "libcuda-check": 125, "vgpud": 2,
@@ -42,7 +43,8 @@ VALUES = {
     "tests/vm/debug-kernel": "--dir",
     "vgpu-kubevirt-hook": "--vmi",
     "vgpu-sensors": "--library", "vgpuctl": "--socket", "tests/vm/debug-kernel": "--dir",
-    "tests/vm/run": "--kernel", "tests/packages/run": "--keep",
+    "tests/vm/run": "--kernel", "tests/packages/record": "--output",
+    "tests/packages/run": "--keep",
     "tests/skew/run": "--release",
 }
 
