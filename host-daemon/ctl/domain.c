@@ -22,6 +22,8 @@
 /* A guest lets a device go when its kernel has; it may not, or have none. */
 #define DETACH_STEPS 100
 #define DETACH_STEP_US 100000
+/* KiB of a window above 4 GiB that QEMU gives the root bus of an i440FX by default. */
+#define HOLE_OF_PC (2U << 20)
 
 struct domain {
 	virConnectPtr connection;
@@ -225,14 +227,50 @@ static bool is_q35(const xmlNode *root)
 	return is_it;
 }
 
-static bool has_bridge(const xmlNode *devices)
+static unsigned int read_number(const xmlNode *node, const char *key)
 {
-	const xmlNode *controller = NULL;
+	xmlChar *text = xmlGetProp((xmlNode *)node, (const xmlChar *)key);
+	const unsigned long number = text ? strtoul((const char *)text, NULL, 0) : 0;
 
-	while ((controller = domain_xml_child(devices, controller, "controller")))
-		if (domain_xml_has(controller, "model", "pcie-to-pci-bridge"))
+	xmlFree(text);
+	return (unsigned int)number;
+}
+
+/* Whether a device has an address on the bus. */
+static bool is_used(const xmlNode *devices, unsigned int bus)
+{
+	const xmlNode *address;
+
+	for (const xmlNode *device = devices->children; device; device = device->next) {
+		address = domain_xml_child(device, NULL, "address");
+		if (domain_xml_has(address, "type", "pci") &&
+			read_number(address, "bus") == bus)
 			return true;
+	}
 	return false;
+}
+
+/*
+ * A port of the root bus that takes a device while the machine runs. It has a window of
+ * its own; a bridge behind a port has none but for what was there when the machine
+ * started.
+ * Return: the number of its bus, 0: there is none.
+ */
+static unsigned int find_port(const xmlNode *devices)
+{
+	const xmlNode *controller = NULL, *target;
+	unsigned int bus;
+
+	while ((controller = domain_xml_child(devices, controller, "controller"))) {
+		target = domain_xml_child(controller, NULL, "target");
+		if (!domain_xml_has(controller, "model", "pcie-root-port") ||
+			domain_xml_has(target, "hotplug", "off"))
+			continue;
+		bus = read_number(controller, "index");
+		if (bus && !is_used(devices, bus))
+			return bus;
+	}
+	return 0;
 }
 
 /* The window of the root bus above 4 GiB, in KiB; 0: the firmware's. */
@@ -252,23 +290,40 @@ static uint64_t find_hole(const xmlNode *devices)
 	return size;
 }
 
-/* What a running q35 machine needs was decided when it started. */
-static enum ctl_status check_live(const xmlNode *root, uint64_t size)
+static enum ctl_status check_ports(const xmlNode *root, uint64_t size)
 {
-	if (!is_q35(root))
-		return CTL_OK;
-	if (find_reserve(root) < size)
+	if (find_reserve(root) / 2 < size)
 		return ctl_fail(CTL_REFUSED,
 			"the running domain has no window for %" PRIu64
 			" MiB at its ports: it takes -global "
-			"pcie-root-port.pref64-reserve=SIZE and a start of the domain; "
-			"--config attaches for its next start",
-			size >> 20);
-	if (!has_bridge(domain_xml_child(root, NULL, "devices")))
+			"pcie-root-port.pref64-reserve=%" PRIu64
+			"M and a start of the domain; --config attaches for its next "
+			"start",
+			size >> 20, size >> 19);
+	if (!find_port(domain_xml_child(root, NULL, "devices")))
 		return ctl_fail(CTL_REFUSED,
-			"the running domain has no slot for a PCI device: it takes "
-			"<controller type='pci' model='pcie-to-pci-bridge'/> and a start "
-			"of the domain; --config attaches for its next start");
+			"the running domain has no free port for the device: it takes "
+			"one more <controller type='pci' model='pcie-root-port'/> and a "
+			"start of the domain; --config attaches for its next start");
+	return CTL_OK;
+}
+
+/*
+ * What a running machine needs was decided when it started. The memory is aligned to its
+ * size, a window is not: one of twice the size has a place for it wherever it is.
+ */
+static enum ctl_status check_live(const xmlNode *root, uint64_t size, uint64_t hole)
+{
+	if (is_q35(root))
+		return check_ports(root, size);
+	if ((hole ? hole : HOLE_OF_PC) / 2 < size >> 10)
+		return ctl_fail(CTL_REFUSED,
+			"the running domain has no window for %" PRIu64
+			" MiB: it takes <pcihole64 unit='KiB'>%" PRIu64
+			"</pcihole64> in its <controller type='pci' index='0' "
+			"model='pci-root'/> and a start of the domain; --config attaches "
+			"for its next start",
+			size >> 20, size >> 9);
 	return CTL_OK;
 }
 
@@ -286,7 +341,7 @@ enum ctl_status domain_check(const struct domain *domain, bool is_live, uint64_t
 			"<pcihole64> of the domain is %" PRIu64
 			" KiB, less than the %" PRIu64 " KiB of the device",
 			hole, size >> 10);
-	return is_live ? check_live(root, size) : CTL_OK;
+	return is_live ? check_live(root, size, hole) : CTL_OK;
 }
 
 /*
@@ -298,27 +353,42 @@ static unsigned int flag_of(bool is_live)
 	return is_live ? VIR_DOMAIN_AFFECT_LIVE : VIR_DOMAIN_AFFECT_CONFIG;
 }
 
-/* Return: the element of the device, to be freed, or NULL. */
-static char *make_device(const char *socket)
+/* Of a bus, 0: libvirt shall choose one. Return: the element of the device, to be freed,
+ * or NULL. */
+static char *make_device(const char *socket, unsigned int bus)
 {
 	xmlChar *path = xmlEncodeSpecialChars(NULL, (const xmlChar *)socket);
-	char *text = NULL;
+	char address[64] = "", *text = NULL;
 
+	if (bus)
+		snprintf(address, sizeof(address),
+			"<address type='pci' domain='0' bus='%u' slot='0'/>", bus);
 	if (!path || asprintf(&text,
 			     "<shmem name='vgpu'><model type='ivshmem-doorbell'/>"
 			     "<server path='%s'/><msi vectors='32' ioeventfd='on'/>"
-			     "<alias name='ua-vgpu'/></shmem>",
-			     (const char *)path) < 0)
+			     "<alias name='ua-vgpu'/>%s</shmem>",
+			     (const char *)path, address) < 0)
 		text = NULL;
 	xmlFree(path);
 	return text;
 }
 
+/* libvirt would choose a bridge for a device of this kind. */
+static unsigned int choose_bus(const struct domain *domain)
+{
+	_vgpu_cleanup_(domain_xml_freep) xmlDocPtr xml = describe(domain, true);
+	const xmlNode *root = xml ? xmlDocGetRootElement(xml) : NULL;
+
+	return root && is_q35(root) ? find_port(domain_xml_child(root, NULL, "devices"))
+				    : 0;
+}
+
 enum ctl_status domain_attach(
 	const struct domain *domain, bool is_live, const char *socket)
 {
-	_vgpu_cleanup_(vgpu_freep) char *device = make_device(socket);
+	_vgpu_cleanup_(vgpu_freep) char *device = NULL;
 
+	device = make_device(socket, is_live ? choose_bus(domain) : 0);
 	if (!device)
 		return ctl_fail(CTL_FAILED, "there is no memory");
 	if (virDomainAttachDeviceFlags(domain->domain, device, flag_of(is_live)) < 0)

@@ -127,7 +127,11 @@ class Libvirt(unittest.TestCase):
         return json.loads(self.ctl("detach", "--json", "--connect", URI, *words)[0])
 
     def define(self, name, machine="q35", devices="",
-               features="<features><acpi/></features>"):
+               features="<features><acpi/></features>", reserve=None):
+        if reserve:
+            features += ("<qemu:commandline><qemu:arg value='-global'/><qemu:arg "
+                         f"value='pcie-root-port.pref64-reserve={reserve}'/>"
+                         "</qemu:commandline>")
         path = self.place / f"{name}.xml"
         path.write_text(DOMAIN.format(
             name=name, machine=machine, devices=devices, features=features,
@@ -191,9 +195,41 @@ class Libvirt(unittest.TestCase):
         self.virsh("start", "one")
         self.wait_for_connections("one", 1)
 
+    def test_a_running_domain_without_a_port(self):
+        self.define("one", reserve="512M")
+        self.virsh("start", "one")
+        # libvirt leaves one port free.
+        other = self.place / "other.xml"
+        other.write_text("<rng model='virtio'><backend model='random'>/dev/urandom"
+                         "</backend></rng>")
+        self.virsh("attach-device", "one", str(other), "--live")
+        for size, lacking in (("512M", "pref64-reserve=1024M"), ("256M", "free port")):
+            _, reason = self.ctl("attach", "--connect", URI, "--size", size, "one",
+                                 status=REFUSED)
+            self.assertIn(lacking, reason)
+            self.nothing_is_left("one")
+
+    def test_a_running_domain_with_a_port(self):
+        """Which is free, and takes devices while the machine runs."""
+        port = "<controller type='pci' index='%d' model='pcie-root-port'>%s</controller>"
+        self.define("one", reserve="512M", devices="".join(
+            port % (index, "<target hotplug='off'/>" if index < 9 else "")
+            for index in range(1, 11)))
+        self.virsh("start", "one")
+        done = self.attach("--size", "256M", "one")
+        self.assertEqual((done["config"], done["live"]), (True, True))
+        self.wait_for_connections("one", 1)
+        device = self.virsh("dumpxml", "one").split("<shmem")[1].split("</shmem")[0]
+        self.assertRegex(device, "bus='0x0[9a]'")
+        self.assertFalse(self.attach("one")["changed"])
+
     def test_a_running_domain(self):
         self.define("two", machine="pc")
         self.virsh("start", "two")
+        _, reason = self.ctl("attach", "--connect", URI, "--size", "2G", "two",
+                             status=REFUSED)
+        self.assertIn("<pcihole64 unit='KiB'>4194304</pcihole64>", reason)
+        self.nothing_is_left("two")
         done = self.attach("--size", "256M", "two")
         self.assertEqual((done["config"], done["live"]), (True, True))
         self.wait_for_connections("two", 1)
