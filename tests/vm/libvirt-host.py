@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Domains of the system's libvirt with guests that compute, and the hook.
 
-    libvirt-host.py BUILD CHECKED
+    libvirt-host.py BUILD CHECKED [Domains.TEST...]
 
 It runs as root in a mount namespace of its own, which test-libvirt.sh makes: libvirt's
 daemon, Debian's own, is the privileged one, runs QEMU as libvirt-qemu, and has folders of
 its own in the places of the real ones. CHECKED is the program that computes in the guest.
 """
 
+import ctypes
 import json
 import os
 import re
@@ -90,12 +91,13 @@ class Console:
         self.wait_for_shell()
 
     def wait_for_shell(self):
-        """Also after a reboot, when what was sent before is lost."""
+        """Also after a reboot. What is sent before may be lost, or part of it: so nothing in
+        it, such as a parenthesis, leaves the shell waiting for more than a line."""
         end = time.monotonic() + SECONDS
         while True:
             assert time.monotonic() < end, self.text
             self.n += 1
-            self.socket.sendall(f"\necho up$(({self.n}+0))\n".encode())
+            self.socket.sendall(f"\necho u_p{self.n} | tr -d _\n".encode())
             if self.read_until(rf"\bup{self.n}\b", 2):
                 return
 
@@ -133,7 +135,7 @@ class Console:
             self.socket.close()
 
 
-def domain(name, devices=None, kvm=False, **more):
+def domain(name, **more):
     """qemu/libvirt-domain.xml, with what its comment says to fill in, for TCG and a guest
     without a disk."""
     text = (TOP / "qemu/libvirt-domain.xml").read_text()
@@ -271,8 +273,9 @@ class Domains(unittest.TestCase):
         self.assertTrue(json.loads(ctl("detach", "one").stdout)["changed"])
         self.assertEqual(self.sections(), [])
         one.run(FIND, "^(?!.*found)")
-        done = json.loads(ctl("attach", "one", "--size", "1G").stdout)
+        done = json.loads(ctl("attach", "one").stdout)
         self.assertEqual((done["live"], done["config"]), (True, True))
+        self.assertEqual(json.loads(ctl("show", "one").stdout)["settings"]["size"], "4G")
         wait_for("the device in the guest", lambda: "found" in one.run(FIND, ""))
         one.compute()
 
@@ -284,6 +287,57 @@ class Domains(unittest.TestCase):
         one.compute()
         virsh("destroy", "one")
         self.assertEqual(self.sections(), ["one"])  # of vgpuctl attach
+
+    def test_two_domains_at_once(self):
+        names = ["three", "two"]
+        for name in names:
+            self.define(name)
+            virsh("start", name)
+        consoles = [self.console(name) for name in names]
+        self.assertEqual(self.sections(), names)
+        for console in consoles:
+            console.run(FIND, "found")
+            console.run(f"{CHECKED} 0 2 128 & program=$!", "")
+        wait_for("a process of each domain", lambda: all(
+            vm["sessions"] for vm in json.loads(ctl("list").stdout)["vms"]))
+        for console in consoles:
+            console.run("kill $program; wait $program; echo ended$?", r"\bended0\b")
+            console.compute()
+        virsh("destroy", "three")
+        self.assertEqual(self.sections(), ["two"])
+        consoles[1].compute()
+        virsh("destroy", "two")
+        self.assertEqual(self.sections(), [])
+
+    def test_two_domains_with_one_socket(self):
+        self.define("one")
+        virsh("start", "one")
+        self.define("thief", domain("thief", changes=[("thief.sock", "one.sock")]))
+        said = virsh("start", "thief", status=1)
+        self.assertIn("one", said)
+        self.assertEqual(virsh("domstate", "thief").strip(), "shut off")
+        self.assertEqual(self.sections(), ["one"])
+        self.assertEqual(json.loads(ctl("show", "one").stdout)["connections"], 1)
+
+    def test_without_vgpud_only_other_domains_start(self):
+        self.define("one")
+        self.define("other", domain("other", changes=[("<shmem.*</shmem>", "")]))
+        self.stop(self.vgpud)
+        try:
+            said = virsh("start", "one", status=1)
+            self.assertIn("vgpud does not run", said)
+            self.assertEqual(virsh("domstate", "one").strip(), "shut off")
+            virsh("start", "other")
+        finally:
+            self.start_vgpud()
+        virsh("start", "one")
+        # The domain ends while vgpud does not run: nothing is left either.
+        self.stop(self.vgpud)
+        try:
+            virsh("destroy", "one")
+            self.assertEqual(list((CONFIG.parent / "vm.d").iterdir()), [])
+        finally:
+            self.start_vgpud()
 
     def test_a_domain_that_was_renamed(self):
         """It has a machine of its old name, which detach finds."""
@@ -320,5 +374,20 @@ class Domains(unittest.TestCase):
         self.assertEqual(self.sections(), [])
 
 
+def reap_orphans():
+    """Returns in a child process. libvirtd starts its QEMUs as daemons, and waits until
+    they are gone: a first process of a container may let it wait for a minute each time."""
+    set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+    child = os.fork()
+    if not child:
+        return
+    pid = status = None
+    while pid != child:
+        pid, status = os.wait()
+    sys.exit(os.waitstatus_to_exitcode(status) and 1)
+
+
 if __name__ == "__main__":
-    sys.exit(tap.unittest_main())
+    reap_orphans()
+    sys.exit(tap.unittest_main(sys.argv[3:]))

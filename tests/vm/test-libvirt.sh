@@ -6,8 +6,9 @@
 # shellcheck disable=SC2016
 apart='set -e
 mount -t tmpfs -o mode=755 tmpfs /run
-for folder in /etc/libvirt /etc/vgpu /var/lib/libvirt /var/log/libvirt \
-	/var/cache/libvirt; do
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+folders=$(echo /etc/{libvirt,vgpu} /var/{lib,log,cache}/libvirt)
+for folder in $folders; do
 	mkdir -p $folder
 	mount -t tmpfs -o mode=755 tmpfs $folder
 done
@@ -18,6 +19,12 @@ grep -q ^libvirt-qemu: passwd ||
 grep -q ^libvirt-qemu: group || echo "libvirt-qemu:x:64055:" >>group
 mount --bind passwd /etc/passwd
 mount --bind group /etc/group
+# As long as only root may use KVM, libvirtd asks QEMU anew what it can for each call.
+if [ -e /dev/kvm ]; then
+	touch kvm
+	chmod 0 kvm
+	mount --bind kvm /dev/kvm
+fi
 # There is no virtlogd, and no place for the namespaces and groups of QEMU.
 cat >/etc/libvirt/qemu.conf <<END
 stdio_handler = "file"
