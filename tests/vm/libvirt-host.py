@@ -135,6 +135,14 @@ class Console:
             self.socket.close()
 
 
+def block(language, number):
+    """One of those in qemu/README.md that give a machine the device, counted from 1."""
+    text = (TOP / "qemu/README.md").read_text()
+    text = text[text.index("\n## The device in a machine\n"):]
+    text = text[:text.index("\n## ", 1)]
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)[number - 1]
+
+
 def domain(name, **more):
     """qemu/libvirt-domain.xml, with what its comment says to fill in, for TCG and a guest
     without a disk."""
@@ -287,6 +295,58 @@ class Domains(unittest.TestCase):
         one.compute()
         virsh("destroy", "one")
         self.assertEqual(self.sections(), ["one"])  # of vgpuctl attach
+
+    def add_section(self, text):
+        (CONFIG.parent / "vm.d/one.conf").write_text(text)
+        self.vgpud.send_signal(signal.SIGHUP)
+        transport = "plain" if "plain" in text else "ivshmem"
+        wait_for("the section", lambda: [(vm["name"], vm["transport"]) for vm in json.loads(
+            ctl("list").stdout)["vms"]] == [("one", transport)])
+
+    def attach_block(self, number):
+        """A device of the README, for an existing domain; what is in it computes."""
+        self.define("one", domain("one", changes=[("<shmem.*</shmem>", "")]))
+        file = PLACE / "device.xml"
+        file.write_text(block("xml", number))
+        virsh("attach-device", "one", str(file), "--config")
+        file.write_text(virsh("dumpxml", "one"))
+        virsh("define", "--validate", str(file))
+        one = self.start("one")
+        one.compute()
+        self.assertEqual(self.sections(), ["one"])
+
+    def test_the_readme_gives_a_domain_the_socket(self):
+        self.add_section(block("ini", 1))
+        self.attach_block(1)
+
+    def test_the_readme_gives_a_domain_the_file(self):
+        self.add_section(block("ini", 2))
+        self.attach_block(2)
+
+    def test_the_readme_makes_a_domain_by_virt_install(self):
+        if not shutil.which("virt-install"):
+            self.skipTest("virt-install is missing (package virtinst)")
+        line = block("sh", 1)
+        disk = Path(re.search(r"--disk (\S+)", line)[1])
+        disk.parent.mkdir(parents=True, exist_ok=True)
+        with open(disk, "wb") as file:
+            file.truncate(1 << 20)  # its guest is not booted here
+        run("bash", "-euc", line)
+        self.assertEqual(virsh("domstate", "one").strip(), "running")
+        self.assertIn("<msi vectors='32'", virsh("dumpxml", "one"))
+        self.assertEqual(self.sections(), ["one"])
+        wait_for("the machine", lambda: json.loads(ctl("show", "one").stdout)["connections"])
+
+    def test_the_readme_gives_qemu_the_device(self):
+        Path("/dev/shm/vgpud").mkdir(mode=0o700)
+        for number, section in ((2, block("ini", 1)), (3, block("ini", 2).replace(
+                "/dev/shm/vgpu-one", "/dev/shm/vgpud/one"))):
+            self.add_section(section)
+            done = run(TOP / "qemu/run-guest", "--timeout", str(SECONDS - 10),
+                       "--accel", "tcg", "--guest-dir", GUEST,
+                       "--qemu", block("sh", number).replace("\\\n", ""),
+                       "--lib", LIBRARY, "--", CHECKED, "10", "2", "128")
+            self.assertIn("10 rounds right", done.stdout)
 
     def test_two_domains_at_once(self):
         names = ["three", "two"]
