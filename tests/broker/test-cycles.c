@@ -180,7 +180,7 @@ static void start(void)
 
 TEST_SECONDS(a_thousand_vms_that_come_and_go_leave_nothing, 300)
 {
-	unsigned long kib;
+	unsigned long kib __attribute__((unused));
 	struct guest guest;
 	struct use before;
 	int fd;
