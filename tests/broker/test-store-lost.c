@@ -207,8 +207,8 @@ TEST(a_stored_configuration_with_mistakes_is_replaced_by_the_file)
 	check_eq(pair_count_log(&pair, "has stored cannot be used"), 1);
 	check_eq(pair_count_log(&pair, "loses its device"), 0);
 	manager_wait_ready(2);
-	/* The next one finds the other configuration in the store. */
-	service_kill();
+	/* The next one finds the other configuration in the store, once that is there. */
+	service_step_aside();
 	service_continue();
 	check_eq(pair_count_log(&pair, "has stored cannot be used"), 1);
 	service_serve_another(pair.socket);
