@@ -40,9 +40,7 @@ VALUES = {
     "scripts/clients": "--only", "guest-shim/package/install.sh": "--user",
     "guest-shim/package/uninstall.sh": "--root", "vgpu-cdi": "--lib",
     "vgpu-sensors": "--library", "vgpuctl": "--socket", "vgpu-doctor": "--root",
-    "tests/vm/debug-kernel": "--dir",
-    "vgpu-kubevirt-hook": "--vmi",
-    "vgpu-sensors": "--library", "vgpuctl": "--socket", "tests/vm/debug-kernel": "--dir",
+    "tests/vm/debug-kernel": "--dir", "vgpu-kubevirt-hook": "--vmi",
     "tests/vm/run": "--kernel", "tests/packages/record": "--output",
     "tests/packages/run": "--keep",
     "tests/skew/run": "--release",
@@ -81,8 +79,6 @@ def check(name, program, version):
         done = run(program, "nonsense")
         if done.returncode != status or "nonsense" not in done.stderr:
             yield f"{name} nonsense: {done}"
-
-
     # An argument of the others is a file.
     if not any(part in name for part in ("/", "libcuda-check", "softgpu-info", "ptxas")):
         done = run(program, "nonsense")
