@@ -87,7 +87,7 @@ test_debian_guest_serves_users_services_and_containers() {
 	mkdir payload
 	cp "$top/tests/vm/image-guest.sh" "$build/tests/e2e/e2e-vectoradd" \
 		"$build/tests/reasons/reasons-program" payload/
-	block "$top/qemu/README.md" 1 ini >payload/vgpu-example.service
+	block "$top/qemu/README.md" 3 ini >payload/vgpu-example.service
 	run_dir=$PWD
 	start_vgpud soft ivshmem
 	# Not `boot || ...`, which would switch set -e off inside.

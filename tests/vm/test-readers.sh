@@ -56,7 +56,7 @@ stand_ins() {
 			mkdir -p "/run/$(sed -n 's/^RuntimeDirectory=//p' "$unit")"
 			export RUNTIME_DIRECTORY=/run/vgpud
 			program=$(sed -n 's/^ExecStart=//p' "$unit")
-			setsid "$program" </dev/null >vgpud.log 2>&1 &
+			setsid $program </dev/null >vgpud.log 2>&1 &
 			until [ -S /run/vgpud/control ]; do
 				kill -0 $!
 				sleep 0.1
