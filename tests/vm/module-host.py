@@ -88,14 +88,17 @@ class Host:
     def n_owned(self, channel):
         return sum(n for _, n in self.grants[channel])
 
-    def find_free(self, n):
+    def find_free(self, channel, n):
+        """Behind what the channel has already, if there is room."""
         used = {extent for runs in self.grants.values() for first, n_used in runs
                 for extent in range(first, first + n_used)}
-        return next(first for first in range(RIGHT["n_extents"])
+        begin = max((first + n_used for first, n_used in self.grants.get(channel, [])),
+                    default=0)
+        return next(first for first in [*range(begin, RIGHT["n_extents"]), *range(begin)]
                     if not used & set(range(first, first + n)))
 
     def grant(self, channel, n):
-        first = 0 if self.lie == "twice" else self.find_free(n)
+        first = 0 if self.lie == "twice" else self.find_free(channel, n)
         self.own(channel, first, n, 1 + channel)
         return first
 
@@ -111,6 +114,10 @@ class Host:
             first = RIGHT["n_extents"] - 1
         struct.pack_into("<IIQIIQII", self.memory, entry + 192, VERSION, 13000, 0, 0, 77,
                          area, first, GRANT)
+        # The guest may have given up meanwhile. It exchanges states atomically, which
+        # Python cannot: the time between is as short as can be.
+        if self.state(channel) != OPENING:
+            return
         self.set_state(channel, OPEN)
         self.say("open", channel, "pid", pid, "uid", uid, name)
 
