@@ -340,6 +340,9 @@ CUresult event_gate_add(
 	struct sched_mark *both;
 	CUresult result = CUDA_SUCCESS;
 
+	/* context_teardown() has dropped the gate. */
+	if (!__atomic_load_n(&context->is_active, __ATOMIC_RELAXED))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	both = sched_mark_new(&softgpu_device.sched);
 	if (!both || sched_stream_new(&stream, &context->sched, false, 0)) {
 		sched_mark_unref(both);

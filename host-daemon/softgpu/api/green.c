@@ -100,9 +100,6 @@ static void green_end(struct object *object)
 			object_end(&stream->object);
 		else
 			leave_behind(stream);
-	pthread_mutex_lock(&object->context->lock);
-	green->gate = sched_mark_unref(green->gate);
-	pthread_mutex_unlock(&object->context->lock);
 	/* The end of the primary context ends it with device.lock, and drops what it
 	 * held, unless the program has released that, too. */
 	if (!green->is_destroyed && object->context->n_retains)
@@ -113,6 +110,8 @@ static void green_release(struct object *object)
 {
 	CUgreenCtx green = (CUgreenCtx)object;
 
+	/* Not in green_end(): another thread's cuGreenCtxWaitEvent() may still set it. */
+	sched_mark_unref(green->gate);
 	if (green->stream)
 		object_unref(&green->stream->object);
 }
