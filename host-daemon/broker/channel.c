@@ -119,7 +119,7 @@ static struct channel *of_wipe(struct wipe *wipe)
 	return container_of(wipe, struct channel, wipe);
 }
 
-/* Resumes workers that wait for free arena. */
+/* Resumes those that wait for free arena: some is free, or will not be soon. */
 static void announce_free_arena(struct vm *vm)
 {
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++)
@@ -197,6 +197,7 @@ static void handle_failed_wipe(struct channel *channel, int error)
 			"used again before it can",
 			channel->vm->config->name, channel->index, strerror(-error));
 	channel->retry_at = clock_now() + CHANNEL_RETRY_MS;
+	announce_free_arena(channel->vm);
 }
 
 static void handle_wiped(struct wiper *wiper, struct wipe *wipe, int error)
@@ -234,15 +235,35 @@ static void clear(struct channel *channel)
 	empty(channel, CHANNEL_AFTER_FREE);
 }
 
+void channel_handle_worker_stuck(struct channel *channel)
+{
+	announce_free_arena(channel->vm);
+}
+
+/* Whether its extents will be free soon. */
+static bool is_leaving(const struct channel *channel)
+{
+	switch (channel->record->phase) {
+	case CHANNEL_EMPTYING:
+		return !channel->retry_at;
+	case CHANNEL_ENDING:
+		return channel->worker && !channel->worker->is_stuck;
+	case CHANNEL_OPEN:
+		/* Not looked at yet. */
+		return !channel->vm->gone && entry_state(channel) == VGPU_CHANNEL_CLOSING;
+	default:
+		return false;
+	}
+}
+
 /* Finds the channels whose extents will be free soon. Return: false if there are none. */
-static bool find_leaving(const struct vm *vm, bool is_leaving[VGPU_CHANNELS_MAX])
+static bool find_leaving(const struct vm *vm, bool leaving[VGPU_CHANNELS_MAX])
 {
 	bool found = false;
 
 	for (uint32_t i = 0; i < vm->layout.n_channels; i++) {
-		is_leaving[i] = vm->channels[i].record->phase == CHANNEL_EMPTYING &&
-				!vm->channels[i].retry_at;
-		found |= is_leaving[i];
+		leaving[i] = is_leaving(&vm->channels[i]);
+		found |= leaving[i];
 	}
 	return found;
 }
@@ -250,11 +271,10 @@ static bool find_leaving(const struct vm *vm, bool is_leaving[VGPU_CHANNELS_MAX]
 /* Whether that many consecutive extents are not free now, but will be soon. */
 static bool will_fit(const struct vm *vm, uint32_t n_extents)
 {
-	bool is_leaving[VGPU_CHANNELS_MAX] = { false };
+	bool leaving[VGPU_CHANNELS_MAX] = { false };
 
-	return !extent_fits(&vm->extents, n_extents, NULL) &&
-	       find_leaving(vm, is_leaving) &&
-	       extent_fits(&vm->extents, n_extents, is_leaving);
+	return !extent_fits(&vm->extents, n_extents, NULL) && find_leaving(vm, leaving) &&
+	       extent_fits(&vm->extents, n_extents, leaving);
 }
 
 /*

@@ -184,7 +184,7 @@ static void take_out(struct worker *worker)
 		close_all(fds);
 }
 
-/* Whether the requested arena is still being emptied. The message remains in the socket
+/* Whether the requested arena will be free soon. The message remains in the socket
  * until then, also for the next broker if this one dies. */
 static bool must_wait(const struct worker *worker, const struct control_message *message)
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker/channel.h"
 #include "broker/state.h"
 #include "broker/worker.h"
 #include "vgpu/error.h"
@@ -18,6 +19,8 @@
 #include "vgpud/closer.h"
 #include "vgpud/container-of.h"
 
+/* A killed worker exits in this time, however busy the machine, unless it is stuck. */
+#define WORKER_EXIT_MS 5000
 /* Budget of messages of a worker: a burst, then one per interval. A worker normally
  * requests arena a few times in its life, and sends one or two messages about each
  * image. */
@@ -100,17 +103,34 @@ void worker_kill(struct worker *worker)
 	link_send_id(worker->broker->link, LINK_KILL, worker->id);
 }
 
+static struct worker *of_deadline(struct loop_timer *timer)
+{
+	return container_of(timer, struct worker, deadline);
+}
+
+static int handle_no_exit(struct loop_timer *timer)
+{
+	struct worker *worker = of_deadline(timer);
+
+	vgpu_log_warning("worker=%d: it was killed and has not exited: it is in a system "
+			 "call that does not return",
+		(int)worker->pid);
+	worker->is_stuck = true;
+	if (worker->channel)
+		channel_handle_worker_stuck(worker->channel);
+	return 0;
+}
+
 /* Kills a worker that does not end by itself. */
 static void end_by_force(struct worker *worker)
 {
 	worker->state = WORKER_ENDING;
-	loop_clear_timer(&worker->deadline);
 	worker_kill(worker);
-}
-
-static struct worker *of_deadline(struct loop_timer *timer)
-{
-	return container_of(timer, struct worker, deadline);
+	if (worker->is_killed)
+		return;
+	worker->is_killed = true;
+	loop_set_timer(
+		&worker->broker->loop, &worker->deadline, WORKER_EXIT_MS, handle_no_exit);
 }
 
 static int handle_deadline(struct loop_timer *timer)
@@ -133,10 +153,9 @@ void worker_end(struct worker *worker, unsigned int grace_ms)
 		end_by_force(worker);
 		return;
 	}
-	/* STOP was sent before: only a shorter deadline has an effect. Without a deadline
-	 * it was killed already. */
-	if (told && (!worker->deadline.loop ||
-			    worker->deadline.deadline <= clock_now() + grace_ms))
+	/* STOP was sent before: only a shorter deadline has an effect. */
+	if (worker->is_killed ||
+		(told && worker->deadline.deadline <= clock_now() + grace_ms))
 		return;
 	loop_set_timer(
 		&worker->broker->loop, &worker->deadline, grace_ms, handle_deadline);

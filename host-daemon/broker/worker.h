@@ -41,10 +41,12 @@ struct worker {
 	struct budget messages;	   /* budget of messages */
 	struct loop_timer rest;	   /* set: it exceeded the budget, and is ignored */
 	struct worker_log log;
-	struct loop_timer deadline; /* SIGKILL follows */
+	struct loop_timer deadline; /* SIGKILL follows, or after that it is stuck */
 	struct channel *channel;    /* NULL: none */
 	bool is_condemned;	    /* ended for its memory, and not counted any more */
 	bool is_orphan;		    /* its VM is unknown to this broker */
+	bool is_killed;		    /* SIGKILL was sent to end it */
+	bool is_stuck;		    /* and it has not exited for a long time */
 	bool hung_up;		    /* closed its end; its exit will be reported */
 	bool has_exited;	    /* only messages that are still in its socket are
 				     * handled */

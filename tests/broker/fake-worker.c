@@ -23,6 +23,7 @@
 static int control = -1;
 static struct worker_stats *stats;
 static bool keeps_asking;
+static bool stays; /* does not obey STOP */
 static uint8_t *area;
 
 static void say(const struct control_message *message)
@@ -403,7 +404,8 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 		keeps_asking = true;
 		ask();
 	}
-	if (!strncmp(comm, "grow-", 5))
+	stays = !strncmp(comm, "stay-", 5);
+	if (!strncmp(comm, "grow-", 5) || stays)
 		say(&(struct control_message){ .type = CONTROL_WANT,
 			.want = { .n_extents = atoi(comm + 5), .cookie = 3 } });
 	if (!strcmp(comm, "want-all"))
@@ -469,6 +471,8 @@ static void serve(void)
 			handle_grant(&message.grant);
 			break;
 		case CONTROL_STOP:
+			if (stays)
+				break;
 			say(&(struct control_message){ .type = CONTROL_ENDED });
 			exit(0);
 		}

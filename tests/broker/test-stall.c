@@ -271,6 +271,42 @@ TEST(arena_that_is_being_emptied_is_waited_for)
 	stop();
 }
 
+/* Opens with all of the arena but so many extents. Its worker has to be killed. */
+static void open_all_but(unsigned int n_left)
+{
+	const unsigned int n_first = 32;
+	char comm[16];
+
+	snprintf(comm, sizeof(comm), "stay-%u",
+		attacker.header->n_extents - n_first - n_left);
+	guest_open(&attacker, 0, comm);
+	guest_wait_for(guest_count_grants(&attacker, 0) == 1);
+}
+
+TEST(arena_of_a_session_that_ends_is_waited_for)
+{
+	struct pair_session session;
+
+	start("transport = ivshmem\nsize = 1G\nmax-processes = 28\n");
+	guest_connect_qemu(&attacker, attacker_path);
+	for (unsigned int n_left = 0; n_left <= 32; n_left += 32) {
+		open_all_but(n_left);
+		guest_claim(&attacker, 1, "grow-64");
+		guest_ask(&attacker, 0, VGPU_CHANNEL_CLOSING);
+		guest_ask(&attacker, 1, VGPU_CHANNEL_OPENING);
+		pair_read_session(&pair, n_left / 16, &session);
+		check_eq(session.memsets, attacker.header->n_extents - 32 - n_left);
+		guest_wait(&attacker, 1, VGPU_CHANNEL_OPEN);
+		guest_wait_for(guest_count_grants(&attacker, 1) == 1);
+		guest_close(&attacker, 1);
+		pair_read_session(&pair, n_left / 16 + 1, &session);
+		check_eq(session.memsets, 64);
+	}
+	check_eq(pair_count_log(&pair, "consecutive extents"), 0);
+	guest_disconnect(&attacker);
+	stop();
+}
+
 /* A file system that cannot punch holes, for this process and its children. */
 static void mount_ramfs(const char *path)
 {
