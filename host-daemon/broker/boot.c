@@ -34,6 +34,11 @@ void boot_note(struct vm *vm, const uint8_t boot_id[16])
 	memcpy(ledger->boot_id, boot_id, 16);
 }
 
+bool boot_has_greeted(const struct vm *vm)
+{
+	return is_boot_id(vm->ledger->boot_id);
+}
+
 static void read_header_boot_id(const struct vm *vm, uint8_t boot_id[16])
 {
 	vm_read_shared(boot_id, vm_header(vm)->boot_id, 16);

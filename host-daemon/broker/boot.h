@@ -19,5 +19,8 @@ void boot_note(struct vm *vm, const uint8_t boot_id[16]);
 /* The same for the boot id in the header. */
 void boot_note_header(struct vm *vm);
 
+/* Whether the guest has sent a boot id since its memory was made. */
+bool boot_has_greeted(const struct vm *vm);
+
 /* Whether the header has a boot id, which then applies to all processes. */
 bool boot_is_known(const struct vm *vm);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/boot.h"
 #include "broker/ctl-verbs.h"
 #include "broker/entry.h"
 #include "broker/state.h"
@@ -62,8 +63,14 @@ static void count(
 	const struct worker *worker;
 	const struct vm *vm;
 
-	TAILQ_FOREACH(vm, &broker->vms, entry)
-		message->connections += vm->account == account && !vm->gone;
+	message->greeting = VGPU_CTL__GREETING__SILENT;
+	TAILQ_FOREACH(vm, &broker->vms, entry) {
+		if (vm->account != account || vm->gone)
+			continue;
+		message->connections++;
+		if (boot_has_greeted(vm))
+			message->greeting = VGPU_CTL__GREETING__GREETED;
+	}
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
 		message->sessions += is_of(worker, account) &&
 				     worker->channel->record->phase == CHANNEL_OPEN;

@@ -33,6 +33,7 @@ static json_t *json_of_vm(const VgpuCtl__Vm *vm)
 	json_object_set_new(json, "transport", json_string(vm->transport));
 	json_object_set_new(json, "place", json_string(vm->place));
 	json_object_set_new(json, "connections", number(vm->connections));
+	json_object_set_new(json, "greeted", output_greeting(vm->greeting));
 	json_object_set_new(json, "sessions", number(vm->sessions));
 	json_object_set_new(json, "max_processes", number(vm->max_processes));
 	json_object_set_new(json, "device_memory", number(vm->device_memory));
@@ -155,6 +156,15 @@ static void add_session(const VgpuCtl__Session *session, json_t *json)
 	json_array_append_new(json_object_get(json, "processes"), entry);
 }
 
+/* An older vgpud does not tell. */
+static const char *describe_guest(const VgpuCtl__Vm *vm)
+{
+	if (!vm->connections || vm->greeting == VGPU_CTL__GREETING__UNTOLD)
+		return "-";
+	return vm->greeting == VGPU_CTL__GREETING__GREETED ? "has greeted"
+							   : "has not greeted yet";
+}
+
 static void print_details(const VgpuCtl__Details *details)
 {
 	const VgpuCtl__Vm *vm = details->vm;
@@ -162,6 +172,7 @@ static void print_details(const VgpuCtl__Details *details)
 
 	printf("%s (%s)\n", vm->name, vm->place);
 	printf("  connections    %u\n", vm->connections);
+	printf("  guest          %s\n", describe_guest(vm));
 	printf("  sessions       %u/%u\n", vm->sessions, vm->max_processes);
 	printf("  device memory  %s\n",
 		output_use(vm->device_memory, vm->device_memory_limit, use));

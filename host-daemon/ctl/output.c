@@ -68,6 +68,13 @@ enum ctl_status output_findings(const struct vgpu_findings *findings, bool is_js
 	return output_end(findings->worst == VGPU_FINDING_FAIL ? CTL_FAILED : CTL_OK);
 }
 
+json_t *output_greeting(VgpuCtl__Greeting greeting)
+{
+	if (greeting == VGPU_CTL__GREETING__UNTOLD)
+		return json_null();
+	return json_boolean(greeting == VGPU_CTL__GREETING__GREETED);
+}
+
 const char *output_size(uint64_t size, char text[static 24])
 {
 	static const char units[] = "KMGTPE";

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control/ctl-message.h"
 #include "ctl/ctl.h"
 #include "vgpu/finding.h"
 
@@ -24,6 +25,9 @@ enum ctl_status output_end(enum ctl_status status);
 /* Says that a file cannot be written, or removed, by an -errno. Return: the status. */
 enum ctl_status output_unwritten(const char *path, int error);
 enum ctl_status output_unremoved(const char *path, int error);
+
+/* Whether a guest has greeted; null: vgpud does not tell. */
+json_t *output_greeting(VgpuCtl__Greeting greeting);
 
 /* A size for people: "1.5G". Return: the text. */
 const char *output_size(uint64_t size, char text[static 24]);

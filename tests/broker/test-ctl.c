@@ -80,6 +80,7 @@ TEST(sessions_are_shown_as_they_are)
 	check_str(reply->show->vm->name, "test");
 	check_str(reply->show->vm->transport, "socket");
 	check_eq(reply->show->vm->connections, 1);
+	check_eq(reply->show->vm->greeting, VGPU_CTL__GREETING__GREETED);
 	check_eq(reply->show->vm->sessions, 1);
 	check_eq(reply->show->n_sessions, 1);
 	check_eq(reply->show->sessions[0]->worker, guest_entry(&guest, 0)->worker_pid);
