@@ -4,7 +4,8 @@
  *
  * There are four steps: the file, vgpud, the persistent domain, the running one. Each is
  * left out if it is done already, so both verbs may be repeated; attach undoes its own
- * steps if a later one fails.
+ * steps if a later one fails. At last attach waits for the guest of a running domain, but
+ * what is done is done whether that greets or not.
  */
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 #include "ctl/client.h"
 #include "ctl/domain.h"
+#include "ctl/greeting.h"
 #include "ctl/output.h"
 #include "ctl/section.h"
 #include "vgpu/cleanup.h"
@@ -31,9 +33,11 @@ struct attach {
 	struct client client;
 	struct domain *domain;
 	char socket[CTL_VALUE_MAX + 1];
-	char *file;	/* of the machine */
-	char *lost;	/* what the file should have, if it is missing; or NULL */
-	uint64_t size;	/* of its memory */
+	char *file;	   /* of the machine */
+	char *lost;	   /* what the file should have, if it is missing; or NULL */
+	uint64_t size;	   /* of its memory */
+	unsigned int wait; /* seconds */
+	VgpuCtl__Greeting greeting;
 	bool is_known;	/* to vgpud */
 	bool is_added;	/* by this call */
 	bool in_config; /* the persistent domain had it, or has it now */
@@ -178,6 +182,10 @@ static enum ctl_status init(
 		return ctl_fail(CTL_USAGE, "'%s' is not a size", options->size);
 	if (options->vram && config_parse_size(options->vram, &vram))
 		return ctl_fail(CTL_USAGE, "'%s' is not a size", options->vram);
+	if (greeting_parse_wait(options->wait ? options->wait : CTL_WAIT, &attach->wait))
+		return ctl_fail(CTL_USAGE,
+			"'%s' is not a number of seconds, which is at most a day",
+			options->wait);
 	if (!*name)
 		return ctl_fail(CTL_NO_VM, "a domain has a name");
 	status = client_open(&attach->client, options->socket);
@@ -282,12 +290,36 @@ static enum ctl_status attach_all(struct attach *attach)
 	return status;
 }
 
-static enum ctl_status report(const struct attach *attach)
+/* Only who asked for it gets another exit status: for all others the domain has its
+ * device, as it should. */
+static enum ctl_status wait_for_guest(struct attach *attach)
 {
-	if (attach->options->is_json)
-		return output_json(json_pack("{s:b, s:s, s:s, s:b, s:b}", "changed",
-			attach->is_changed, "vm", attach->name, "socket", attach->socket,
-			"config", attach->in_config, "live", attach->is_live));
+	enum ctl_status status;
+
+	if (!attach->is_live)
+		return CTL_OK;
+	status = greeting_wait(
+		&attach->client, attach->name, attach->wait, &attach->greeting);
+	return status == CTL_SILENT && !attach->options->wait ? CTL_OK : status;
+}
+
+/* A guest of a domain that does not run has not greeted. */
+static json_t *json_of_greeting(const struct attach *attach)
+{
+	return attach->is_live ? output_greeting(attach->greeting) : json_false();
+}
+
+static json_t *json_of(const struct attach *attach)
+{
+	return json_pack("{s:b, s:s, s:s, s:b, s:b}", "changed", attach->is_changed, "vm",
+		attach->name, "socket", attach->socket, "config", attach->in_config,
+		"live", attach->is_live);
+}
+
+static enum ctl_status report(const struct attach *attach, json_t *json)
+{
+	if (json)
+		return output_json(json);
 	if (!attach->is_changed)
 		puts("it was so already");
 	return output_end(CTL_OK);
@@ -295,16 +327,23 @@ static enum ctl_status report(const struct attach *attach)
 
 enum ctl_status ctl_attach(const struct ctl_options *options, char **arguments)
 {
+	enum ctl_status status, greeted = CTL_OK;
 	struct attach attach;
-	enum ctl_status status;
+	json_t *json = NULL;
 
 	status = init(&attach, options, arguments[0]);
 	if (!status)
 		status = attach_all(&attach);
 	if (!status)
-		status = report(&attach);
+		greeted = wait_for_guest(&attach);
+	if (!status && options->is_json) {
+		json = json_of(&attach);
+		json_object_set_new(json, "greeted", json_of_greeting(&attach));
+	}
+	if (!status)
+		status = report(&attach, json);
 	deinit(&attach);
-	return status;
+	return status ? status : greeted;
 }
 
 /*
@@ -338,7 +377,7 @@ enum ctl_status ctl_detach(const struct ctl_options *options, char **arguments)
 	if (!status)
 		status = detach_all(&attach);
 	if (!status)
-		status = report(&attach);
+		status = report(&attach, options->is_json ? json_of(&attach) : NULL);
 	deinit(&attach);
 	return status;
 }

@@ -16,9 +16,13 @@ enum ctl_status {
 	CTL_DENIED = 4,
 	CTL_NO_VM = 5,
 	CTL_REFUSED = 6, /* a value or a file is wrong */
+	CTL_SILENT = 7,	 /* all is done, but the guest has not greeted in time */
 };
 
 #define CTL_SOCKET "/run/vgpud/control"
+
+/* Seconds that attach waits for the guest. */
+#define CTL_WAIT "10"
 
 /* What all verbs have in common. */
 struct ctl_options {
@@ -30,6 +34,7 @@ struct ctl_options {
 	const char *uri;     /* of libvirt, NULL: its default */
 	const char *vram;    /* of attach, NULL: no limit */
 	const char *size;    /* of attach, NULL: the default */
+	const char *wait;    /* of attach, seconds, NULL: the default */
 };
 
 struct ctl_verb {

@@ -36,7 +36,9 @@ static const char help[] =
 	"Exit status: 0 done; 1 it failed; 2 wrong command line; 3 vgpud cannot be\n"
 	"reached; 4 you may not; 5 there is no such virtual machine; 6 a value or a "
 	"file\n"
-	"is wrong, nothing was changed.\n";
+	"is wrong, nothing was changed; 7 it is done, but the guest has not greeted "
+	"within\n"
+	"the time of --wait.\n";
 
 static const struct ctl_verb verbs[] = {
 	{ "list", "", "Lists the virtual machines of vgpud and their use.\n", 0, 0,
@@ -52,7 +54,9 @@ static const struct ctl_verb verbs[] = {
 		"vm.d/VM.conf;\n"
 		"                    without it, until vgpud reads its files again\n",
 		2, -1, ctl_set },
-	{ "attach", " [--vram SIZE] [--size SIZE] [--config] [--connect URI] DOMAIN",
+	{ "attach",
+		" [--vram SIZE] [--size SIZE] [--config] [--wait SECONDS] "
+		"[--connect URI] DOMAIN",
 		"Gives a domain of libvirt a device: adds a virtual machine of its name "
 		"to\n"
 		"vgpud, with a file vm.d/DOMAIN.conf, and the device to the domain, as "
@@ -62,6 +66,9 @@ static const struct ctl_verb verbs[] = {
 		"      --vram SIZE    limit of its device memory (default: none)\n"
 		"      --size SIZE    its shared memory (default: 4G)\n"
 		"      --config       not in the running domain, from its next start on\n"
+		"      --wait SECONDS  how long to wait until the guest of a running "
+		"domain has\n"
+		"                     greeted, 0: not at all (default: " CTL_WAIT ")\n"
 		"      --connect URI  of libvirt\n",
 		1, 1, ctl_attach },
 	{ "detach", " [--connect URI] DOMAIN",
@@ -110,6 +117,7 @@ enum {
 	OPTION_SIZE,
 	OPTION_SOCKET,
 	OPTION_VRAM,
+	OPTION_WAIT,
 };
 
 static const struct option long_options[] = {
@@ -123,6 +131,7 @@ static const struct option long_options[] = {
 	{ "socket", required_argument, NULL, OPTION_SOCKET },
 	{ "version", no_argument, NULL, 'V' },
 	{ "vram", required_argument, NULL, OPTION_VRAM },
+	{ "wait", required_argument, NULL, OPTION_WAIT },
 	{ 0 },
 };
 
@@ -167,6 +176,8 @@ static const char *find_alien(
 		return "config";
 	if (options->size)
 		return "size";
+	if (options->wait)
+		return "wait";
 	return options->vram ? "vram" : NULL;
 }
 
@@ -221,6 +232,9 @@ static bool take_option(struct ctl_options *options, int option)
 		return true;
 	case OPTION_VRAM:
 		options->vram = optarg;
+		return true;
+	case OPTION_WAIT:
+		options->wait = optarg;
 		return true;
 	default:
 		return false;

@@ -16,7 +16,7 @@ _vgpuctl() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--socket | --vram | --size | --connect) i=$((i + 1)) ;;
+		--socket | --vram | --size | --wait | --connect) i=$((i + 1)) ;;
 		-*) ;;
 		*)
 			if [ -z "$verb" ]; then
@@ -32,7 +32,9 @@ _vgpuctl() {
 		return
 	fi
 	case $word:$verb in
-	-*:attach) list='--vram --size --config --connect --json --socket --help' ;;
+	-*:attach)
+		list='--vram --size --config --wait --connect --json --socket --help'
+		;;
 	-*:detach) list='--connect --json --socket --help' ;;
 	-*:doctor) list='--guest --json --socket --help' ;;
 	-*:set) list='--persistent --json --socket --help' ;;

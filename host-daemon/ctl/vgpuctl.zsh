@@ -57,7 +57,8 @@ argument)
 	attach)
 		_arguments $common '--vram=[limit of device memory]:size' \
 			'--size=[shared memory]:size' '--connect=[of libvirt]:uri' \
-			'--config[from the next start on]' '1:domain:_vgpuctl_domains'
+			'--config[from the next start on]' \
+			'--wait=[for the guest]:seconds' '1:domain:_vgpuctl_domains'
 		;;
 	detach)
 		_arguments $common '--connect=[of libvirt]:uri' \

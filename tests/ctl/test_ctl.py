@@ -312,6 +312,7 @@ class Ctl(unittest.TestCase):
     def test_command_lines_that_are_wrong(self):
         for words in ([], ["nonsense"], ["list", "more"], ["show"], ["set", "two"],
                       ["list", "--persistent"], ["detach", "--vram", "1G", "x"],
+                      ["detach", "--wait", "1", "x"],
                       ["show", "--connect", "x", "y"], ["attach"], ["--nonsense"], ["--socket"],
                       ["--socket", "/" + 120 * "x", "list"]):
             self.run_ctl(*words, status=USAGE)

@@ -28,9 +28,10 @@ CTL = BUILD / "host-daemon/ctl/vgpuctl"
 PROGRAMS = ("libvirtd", "virsh", "qemu-system-x86_64")
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 NOBODY = 65534
-FAILED, USAGE, NO_VM, REFUSED = 1, 2, 5, 6
+FAILED, USAGE, NO_VM, REFUSED, SILENT = 1, 2, 5, 6, 7
 URI = "qemu:///session"
 START_SECONDS = 60
+BOOT_ID = 128  # in the header of the shared memory
 
 DOMAIN = """<domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
 <name>{name}</name><memory unit='MiB'>64</memory><vcpu>1</vcpu>
@@ -120,8 +121,9 @@ class Libvirt(unittest.TestCase):
         self.assertEqual(done.returncode, status, (words, done))
         return done.stdout, done.stderr
 
-    def attach(self, *words):
-        return json.loads(self.ctl("attach", "--json", "--connect", URI, *words)[0])
+    def attach(self, *words, wait="0", status=0):
+        return json.loads(self.ctl("attach", "--json", "--connect", URI, "--wait", wait, *words,
+                                   status=status)[0])
 
     def detach(self, *words):
         return json.loads(self.ctl("detach", "--json", "--connect", URI, *words)[0])
@@ -151,6 +153,17 @@ class Libvirt(unittest.TestCase):
             self.assertLess(time.monotonic(), end, self.host.text())
             time.sleep(0.05)
 
+    def greet(self, size):
+        """Writes what a guest's driver writes into the shared memory of that size, which
+        vgpud has. There is no operating system in these domains that could."""
+        for path in Path(f"/proc/{self.host.process.pid}/fd").iterdir():
+            if "memfd:" in os.readlink(path) and path.stat().st_size == size:
+                with open(path, "r+b") as memory:
+                    memory.seek(BOOT_ID)
+                    memory.write(b"boot of a test.\0")
+                return
+        self.fail("vgpud has no such memory")
+
     def nothing_is_left(self, name):
         self.assertEqual(self.names(), ["raw"])
         self.assertEqual(list(self.files.iterdir()), [])
@@ -161,7 +174,7 @@ class Libvirt(unittest.TestCase):
         done = self.attach("--vram", "1G", "--size", "256M", "one")
         socket = self.socket.parent / "one.sock"
         self.assertEqual(done, {"changed": True, "vm": "one", "socket": str(socket),
-                                "config": True, "live": False})
+                                "config": True, "live": False, "greeted": False})
         shown = self.show("one")
         self.assertEqual(shown["device_memory_limit"], 1 << 30)
         self.assertEqual(shown["settings"]["size"], "256M")
@@ -242,6 +255,61 @@ class Libvirt(unittest.TestCase):
         self.assertTrue(self.detach("two")["changed"])
         self.nothing_is_left("two")
 
+    def test_the_guest_of_a_running_domain_is_waited_for(self):
+        self.define("two", machine="pc")
+        self.virsh("start", "two")
+        words = ("attach", "--connect", URI, "--size", "128M")
+        printed, said = self.ctl(*words, "--wait", "1", "two", status=SILENT)
+        self.assertRegex(said, "waiting up to 1 s until the guest of two greets.*\n"
+                         ".*has the device, but its guest has not greeted within 1 s")
+        self.assertEqual(printed, "")
+        self.assertIn("guest          has not greeted yet", self.ctl("show", "two")[0])
+        # It has the device nevertheless, and asking again changes nothing.
+        done = self.attach("two", wait="1", status=SILENT)
+        self.assertEqual([done[key] for key in ("changed", "config", "live", "greeted")],
+                         [False, True, True, False])
+        # Who did not ask for it hears of it, and is not told of a failure.
+        _, said = self.ctl("attach", "--connect", URI, "two")
+        self.assertIn("has not greeted within 10 s", said)
+        self.assertFalse(self.attach("two")["greeted"])
+        self.assertFalse(self.show("two")["greeted"])
+
+        with subprocess.Popen([CTL, "--socket", self.socket, "attach", "--json", "--connect",
+                               URI, "--wait", "3600", "two"], text=True, env=self.environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              **self.identity()) as waiting:
+            self.assertIn("waiting", waiting.stderr.readline())
+            self.greet(128 << 20)
+            printed, said = waiting.communicate(timeout=START_SECONDS)
+        self.assertEqual((waiting.returncode, said), (0, ""))
+        self.assertTrue(json.loads(printed)["greeted"])
+        self.assertTrue(self.show("two")["greeted"])
+        self.assertIn("guest          has greeted\n", self.ctl("show", "two")[0])
+        self.assertEqual(self.ctl("attach", "--connect", URI, "--wait", "1", "two"),
+                         ("it was so already\n", ""))
+
+        # Another boot of the machine has memory of its own.
+        self.virsh("destroy", "two")
+        self.wait_for_connections("two", 0)
+        self.assertFalse(self.attach("two", wait="1")["greeted"])
+        self.virsh("start", "two")
+        self.wait_for_connections("two", 1)
+        self.assertFalse(self.show("two")["greeted"])
+
+    def test_a_machine_that_is_taken_away_is_no_longer_waited_for(self):
+        self.define("two", machine="pc")
+        self.virsh("start", "two")
+        with subprocess.Popen([CTL, "--socket", self.socket, "attach", "--connect", URI,
+                               "--size", "128M", "--wait", "3600", "two"], text=True,
+                              env=self.environment, stderr=subprocess.PIPE,
+                              **self.identity()) as waiting:
+            self.assertIn("waiting", waiting.stderr.readline())
+            self.virsh("destroy", "two")
+            self.assertTrue(self.detach("two")["changed"])
+            _, said = waiting.communicate(timeout=START_SECONDS)
+        self.assertEqual(waiting.returncode, NO_VM)
+        self.assertIn("vgpud has no machine two any more", said)
+
     def test_a_running_domain_that_refuses_the_device(self):
         """What was done before is undone. Without ACPI this machine has no hot-plug."""
         self.define("two", machine="pc", features="")
@@ -259,6 +327,7 @@ class Libvirt(unittest.TestCase):
                 (["--size", "32M"], REFUSED, rf"{file}:5: size is from 64M"),
                 (["--size", "much"], USAGE, "'much' is not a size"),
                 (["--vram", "much"], USAGE, "'much' is not a size"),
+                (["--wait", "1m"], USAGE, "'1m' is not a number of seconds"),
                 (["--vram", "0"], REFUSED, rf"{file}:7: ")):
             _, reason = self.ctl("attach", "--connect", URI, *words, "one", status=status)
             self.assertRegex(reason, pattern)

@@ -73,7 +73,7 @@ OF_SECTION = {("memory", "/dev/shm/it-is-for-plain"), ("memory-owner", "0"),
               ("hugepages", "hugetlb")}
 
 OPTIONS = {"--persistent": [], "--connect": ["test:///default"], "--config": [],
-           "--size": ["256M"], "--vram": ["1G"]}
+           "--size": ["256M"], "--vram": ["1G"], "--wait": ["1"]}
 VERBS = {"list": [], "show": ["two"], "set": ["two", "handles=77"], "attach": ["two"],
          "detach": ["two"], "doctor": [], "logs": ["two"], "log-level": ["debug"],
          "version": []}
@@ -207,6 +207,11 @@ class Mistakes(unittest.TestCase):
             for option in ("--size", "--vram"):
                 self.fails(["attach", "--connect", "test:///default", option, size, "two"],
                            (USAGE, REFUSED, NO_VM))
+
+    def test_waits_of_attach(self):
+        for wait in NUMBERS + ("86401", "1.5"):
+            self.fails(["attach", "--connect", "test:///default", "--wait", wait, "two"],
+                       (USAGE, REFUSED, NO_VM))
 
     def test_options_of_other_verbs(self):
         for verb, words in VERBS.items():

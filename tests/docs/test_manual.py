@@ -19,7 +19,7 @@ SOURCE = pathlib.Path(sys.argv[1])
 VARIABLE = r'"((?:VGPU|SOFTGPU|XDG|CUDA)_(?!ERROR|SUCCESS)[A-Z_]+)"'
 
 # Options of vgpuctl that only some verbs have, and their help.
-CTL_OF_VERBS = ("config", "connect", "guest", "persistent", "size", "vram")
+CTL_OF_VERBS = ("config", "connect", "guest", "persistent", "size", "vram", "wait")
 
 
 def sources(folder):
