@@ -95,10 +95,17 @@ static int find_nvidia(
 /* This is for the administrator of the host; guests never see it. */
 static void warn(const struct driver *driver, const struct driver_options *options)
 {
-	vgpu_log_warning("there is no driver to serve with (driver = %s): %s; install "
-			 "NVIDIA's driver, whose nvidia-smi has to work, or set driver = "
-			 "soft in vgpud.conf",
-		options->choice, driver->why);
+	const char *remedy = "install NVIDIA's driver, whose nvidia-smi has to work, or "
+			     "set driver = soft in vgpud.conf";
+
+	if (!strcmp(options->choice, "soft"))
+		remedy = "install softgpu (package vgpu-softgpu), or set driver = nvidia "
+			 "in vgpud.conf if that driver is there";
+	else if (!strcmp(options->choice, "auto"))
+		remedy = "install NVIDIA's driver, whose nvidia-smi has to work, or "
+			 "softgpu (package vgpu-softgpu)";
+	vgpu_log_warning("there is no driver to serve with (driver = %s): %s; %s",
+		options->choice, driver->why, remedy);
 }
 
 static int select_auto(

@@ -204,6 +204,15 @@ def test_no_sysfs(expected):
         look(place).check(expected)
 
 
+@row("no-addresses")
+def test_no_addresses(expected):
+    with devices() as place:
+        (device(place / "devices") / "resource2").unlink()
+        result = look(place)
+        result.check(expected)
+        assert "mount /sys" not in result.err, result.err
+
+
 @row("no-host")
 def test_no_host(expected):
     with devices() as place:
@@ -373,6 +382,14 @@ def test_no_driver(expected):
                        r"/nonexistent/libcuda.so.1\): .*cannot open shared object file.*"
                        r"set driver = soft")
         found.wait_for("refused: no-driver")
+    # It is no remedy to set what is set already.
+    with host(extra="softgpu = /nonexistent/libvgpu-softgpu.so") as found:
+        result = run(found.socket, "init")
+        result.check(expected)
+        assert "set driver = soft" not in result.err, result.err
+        said = found.wait_for(r"there is no driver to serve with \(driver = soft\):.*")[0]
+        assert re.search("/nonexistent/libvgpu-softgpu.so.*; install softgpu", said), said
+        assert "set driver = soft" not in said, said
     # NVIDIA's driver neither, unless this machine has it.
     with host(driver="nvidia", environment={"LD_LIBRARY_PATH": ""}) as found:
         said = found.wait_for("the driver is |there is no driver to serve with.*")[0]

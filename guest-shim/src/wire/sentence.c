@@ -45,6 +45,10 @@ static const struct sentence of_device[] = {
 	{ ENXIO, "no vgpud is behind the ivshmem device ",
 		" (PCI device 1af4:1110): start vgpud on the host, then the virtual "
 		"machine with the device at vgpud's socket" },
+	{ ENOSPC, "the memory of the vGPU device ",
+		" (PCI device 1af4:1110) has no addresses here, as dmesg says of its BAR "
+		"2: lower size = in vgpud.conf on the host, or give the virtual machine "
+		"a larger window for 64-bit PCI memory" },
 	{ ENOENT, "there is no ",
 		" to find PCI devices in: mount /sys, and attach a vGPU device (PCI "
 		"device 1af4:1110, ivshmem) to the virtual machine" },
@@ -152,8 +156,8 @@ static const char *const of_channel[_VGPU_REASON_N] = {
 	[VGPU_REASON_NO_DRIVER] = "the host has no driver to serve with: its NVIDIA "
 				  "driver (libcuda.so.1), or "
 				  "what driver = in vgpud.conf names, was not found; "
-				  "install it there, or set "
-				  "driver = soft; vgpud's log says which file is missing",
+				  "vgpud's log says which file is missing, and what to "
+				  "install or to set",
 };
 
 void shim_sentence_of_channel(

@@ -63,6 +63,8 @@ TEST(each_error_of_a_device_has_its_remedy)
 	check(strstr(of_device("0000:00:05.0", -EPERM), "Secure Boot"));
 	check(strstr(of_device("0000:00:05.0", -EROFS), "ProtectKernelTunables=no"));
 	check(strstr(of_device("0000:00:05.0", -ENXIO), "start vgpud"));
+	check(strstr(of_device("0000:00:05.0", -ENOSPC), "size ="));
+	check(!strstr(text, "mount /sys"));
 	check(strstr(text, "0000:00:05.0"));
 }
 

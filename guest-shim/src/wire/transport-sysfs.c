@@ -117,7 +117,8 @@ static int open_device(struct shim_transport *transport, int dir_fd)
 	enable(dir_fd);
 	transport->shm_fd = openat(dir_fd, "resource2", O_RDWR | O_CLOEXEC);
 	if (transport->shm_fd < 0)
-		return -errno;
+		/* The kernel has no file for what it has given no addresses. */
+		return errno == ENOENT ? -ENOSPC : -errno;
 	if (fstat(transport->shm_fd, &info))
 		r = -errno;
 	else
