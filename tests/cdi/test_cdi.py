@@ -151,6 +151,67 @@ def test_a_path_that_would_break_the_format_is_refused(machine):
     assert done.returncode == 1 and "quote" in done.stderr and not done.stdout, done
 
 
+# $0 is a folder with dev and sys, $1 the command, $2 the folder of the libraries. A device
+# file is /dev/null by another name.
+IN_GUEST = """
+for name in null $3; do
+    touch "$0/dev/$name" && mount --bind /dev/null "$0/dev/$name" || exit 77
+done
+mount --rbind "$0/dev" /dev && mount --bind "$0/sys" /sys || exit 77
+exec "$1" list --lib "$2"
+"""
+
+
+def list_in_guest(machine, drivers, *nodes):
+    """What vgpu-cdi lists, without the libraries, where there is an ivshmem device for
+    each of drivers, which has that one or none."""
+    guest = Path(tempfile.mkdtemp(dir=machine.folder))
+    (guest / "dev").mkdir()
+    for slot, driver in enumerate(drivers):
+        device = guest / f"sys/bus/pci/devices/0000:00:0{slot}.0"
+        device.mkdir(parents=True)
+        for name, text in (("vendor", "0x1af4\n"), ("device", "0x1110\n"),
+                           ("resource0", ""), ("resource2", "")):
+            (device / name).write_text(text)
+        if driver:
+            (device / "driver").mkdir()
+    done = subprocess.run(
+        ["unshare", "-m" if os.getuid() == 0 else "-rm", "sh", "-c", IN_GUEST, guest,
+         machine.command, machine.lib, " ".join(nodes)],
+        text=True, capture_output=True, check=False,
+        env={k: v for k, v in os.environ.items() if k != "VGPU_SOCKET"})
+    if done.returncode == 77 or "unshare" in done.stderr:
+        raise unittest.SkipTest(f"no mount namespace: {done.stderr.strip()}")
+    return done, [line for line in done.stdout.splitlines()
+                  if line.startswith("node ") or "resource" in line]
+
+
+def files_of(slot):
+    path = f"/sys/bus/pci/devices/0000:00:0{slot}.0/resource"
+    return [f"mount {path}{bar} {path}{bar} rw" for bar in (0, 2)]
+
+
+def test_devices_without_a_driver_are_given_by_sysfs(machine):
+    done, listed = list_in_guest(machine, [None, None])
+    assert done.returncode == 0 and listed == files_of(0) + files_of(1), done
+
+
+def test_a_device_of_the_driver_is_given_by_its_node_alone(machine):
+    """Also beside a device that has no driver: programs would not look at it, and could
+    map the memory of all others."""
+    done, listed = list_in_guest(machine, ["vgpu"], "vgpu0")
+    assert done.returncode == 0 and listed == ["node /dev/vgpu0"], done
+    done, listed = list_in_guest(machine, ["vgpu", "vgpu", None], "vgpu0", "vgpu1")
+    assert done.returncode == 0 and listed == ["node /dev/vgpu0", "node /dev/vgpu1"], done
+
+
+def test_a_device_of_the_driver_without_its_node_is_not_given_by_sysfs(machine):
+    done, listed = list_in_guest(machine, ["vgpu"])
+    assert done.returncode == 1 and not listed and "without a driver" in done.stderr, done
+    done, listed = list_in_guest(machine, ["vgpu", None])
+    assert done.returncode == 0 and listed == files_of(1), done
+
+
 def podman(machine, runtime, *arguments):
     """Runs a container; crun's in a mount namespace with one hierarchy of cgroups, as it
     knows no other."""
