@@ -18,6 +18,12 @@ fake_host() {
 	while [ ! -S sock ]; do sleep 0.05; done
 }
 
+# need_kernel_with OPTION : skips the test, unless a kernel was given that is configured so
+need_kernel_with() {
+	[ -n "$kernel" ] && grep -qx "$1=y" "$kernel/linux/.config" ||
+		skip_option "the guest's kernel has no $1 (run --kernel debug has it)"
+}
+
 # For a script in the guest: what the kernel complained of is in $bad, and printed.
 complaints='bad=$(dmesg | grep -E "'$complaint'")
 echo "$bad"'

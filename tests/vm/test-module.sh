@@ -122,9 +122,8 @@ test_foreign_device_is_left_alone() {
 
 # By the page tables, as the kernel shows them. Without the driver it is another one.
 test_memory_is_mapped_write_back() {
+	need_kernel_with CONFIG_PTDUMP_DEBUGFS
 	driver
-	[ -n "$kernel" ] || skip_option "the guest's kernel does not show page tables" \
-		"(tests/vm/debug-kernel makes one that does)"
 	program module
 	fake_host
 	with_fake_host 'mount -t debugfs debugfs /sys/kernel/debug

@@ -103,8 +103,7 @@ test_channel_outlasts_hibernation_that_finds_no_swap() {
 # The kernel suspends down to a level, and resumes after 5 s by itself.
 test_channel_outlasts_each_level_of_suspend() {
 	local level words=()
-	[ -n "$kernel" ] || skip_option "the guest's kernel has no pm_test" \
-		"(tests/vm/debug-kernel makes one that has)"
+	need_kernel_with CONFIG_PM_SLEEP_DEBUG
 	for level in freezer devices platform processors core; do
 		words+=("mem $level" "disk $level")
 	done
