@@ -29,6 +29,9 @@ NOT_SUPPORTED = 801
 MINOR_OF_LOGS = 1
 LIMIT_S = 300
 
+HEADER = Path(__file__).resolve().parents[2] / "protocol/include/vgpu/ring-layout.h"
+MAJOR = re.search(r"(?m)^#define VGPU_PROTOCOL_VERSION (\d+)u$", HEADER.read_text())[1]
+
 arguments = None
 
 
@@ -61,12 +64,12 @@ class Pair(unittest.TestCase):
 
     def must_log(self, host, said, guest, release):
         if release.minor >= MINOR_OF_LOGS:
-            host.wait_for(rf"guest_protocol=3\.{guest.minor} "
-                          rf"host_protocol=3\.{release.minor}\b")
+            host.wait_for(rf"guest_protocol={MAJOR}\.{guest.minor} "
+                          rf"host_protocol={MAJOR}\.{release.minor}\b")
         if guest.minor >= MINOR_OF_LOGS:
             minor = min(guest.minor, release.minor)
-            self.assertIn(f"this library speaks protocol version 3.{guest.minor}, the host "
-                          f"3.{release.minor}: 3.{minor} is in force", said)
+            self.assertIn(f"this library speaks protocol version {MAJOR}.{guest.minor}, the "
+                          f"host {MAJOR}.{release.minor}: {MAJOR}.{minor} is in force", said)
 
     def check_program(self, program, guest, release):
         host = self.start(guest, release)
