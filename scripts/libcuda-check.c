@@ -8,56 +8,15 @@
  */
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTE_OWNER "vGPU"
+#include "vgpu/note.h"
+
 #define EXIT_USAGE 125
-
-struct search {
-	const char *path;
-	const char *text; /* of our note, NULL: none */
-};
-
-/* Returns: the text of our note, which ends with a NUL, or NULL. */
-static const char *find_note(const char *notes, size_t size)
-{
-	while (size >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *note = (const void *)notes;
-		size_t step = sizeof(*note) + ((note->n_namesz + 3ul) & ~3ul) +
-			      ((note->n_descsz + 3ul) & ~3ul);
-
-		if (step > size)
-			return NULL;
-		if (note->n_namesz == sizeof(NOTE_OWNER) &&
-			!memcmp(note + 1, NOTE_OWNER, sizeof(NOTE_OWNER)))
-			return notes + sizeof(*note) + ((sizeof(NOTE_OWNER) + 3) & ~3ul);
-		notes += step;
-		size -= step;
-	}
-	return NULL;
-}
-
-static int look_at_object(struct dl_phdr_info *object, size_t size, void *userdata)
-{
-	struct search *search = userdata;
-
-	if (strcmp(object->dlpi_name, search->path))
-		return 0;
-	for (int i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-
-		if (segment->p_type == PT_NOTE && !search->text)
-			search->text = find_note(
-				(const char *)object->dlpi_addr + segment->p_vaddr,
-				segment->p_memsz);
-	}
-	return 1;
-}
 
 static void *need(void *library, const char *name)
 {
@@ -119,9 +78,10 @@ static int parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct search search = { 0 };
+	char note[256];
 	struct link_map *map;
 	void *library;
+	bool is_ours;
 	int status;
 
 	status = parse(argc, argv);
@@ -133,11 +93,10 @@ int main(int argc, char **argv)
 		printf("%s\n", dlerror());
 		return EXIT_FAILURE;
 	}
-	search.path = map->l_name;
-	dl_iterate_phdr(look_at_object, &search);
+	is_ours = !vgpu_note_read_path(map->l_name, note, sizeof(note));
 	printf("libcuda.so.1 is %s, %s\n", map->l_name,
-		search.text ? "the one of vGPU" : "not one of vGPU");
-	if (search.text)
-		printf("%s\n", search.text);
+		is_ours ? "the one of vGPU" : "not one of vGPU");
+	if (is_ours)
+		puts(note);
 	return ask(library);
 }
