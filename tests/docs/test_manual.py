@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Manual pages and --help are complete: test_manual.py SOURCE VGPUD WORKER INFO PTXAS CTL DOCTOR
+    KUBEVIRT PROXMOX
 
 Keys of the configuration, options of the programs and variables of the environment that are
 in the sources have to be in the page, and in the help, of the program that reads them.
@@ -98,6 +99,13 @@ def main():
                    page=page("vgpu-doctor.1"), help=said(sys.argv[7]))
     subjects = found(r'VGPU_FINDING_\w+,\s+"([\w-]+)"', *sources("guest-shim/doctor"))
     lacks += check("subject", subjects, page=page("vgpu-doctor.1"))
+    hooks = {"kubevirt": sys.argv[8], "proxmox": sys.argv[9]}
+    # --json is vgpuctl's.
+    for manager, program in hooks.items():
+        script = SOURCE / f"qemu/{manager}/vgpu-{manager}-hook.in"
+        lacks += check("option", found(r'"(--(?!json)[a-z]+)"', script) |
+                       set(re.findall(r'environ\.get\("(\w+)"', script.read_text())),
+                       page=page(f"vgpu-{manager}-hook.8"), help=said(program))
     packages = (SOURCE / "scripts/lib/packages.sh").read_text()
     build = re.search(r"packages_build=\((.*?)\)", packages, re.S)[1].split()
     lacks += check("package", set(build),

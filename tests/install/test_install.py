@@ -58,6 +58,8 @@ EXPECTED = {
     "vgpu-smi.1": "share/man/man1",
     "vgpu-softgpu-info.1": "share/man/man1",
     "vgpuctl.1": "share/man/man1",
+    "vgpu-kubevirt-hook.8": "share/man/man8",
+    "vgpu-proxmox-hook.8": "share/man/man8",
     "vgpu-sensors.8": "share/man/man8",
     "vgpu-worker.8": "share/man/man8",
     "vgpud.8": "share/man/man8",
