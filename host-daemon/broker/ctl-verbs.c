@@ -14,10 +14,13 @@
 #include "broker/boot.h"
 #include "broker/ctl-verbs.h"
 #include "broker/entry.h"
+#include "broker/session-line.h"
 #include "broker/state.h"
+#include "broker/use.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
 #include "control/ctl-message.h"
+#include "vgpu/status.h"
 #include "vgpud/config-show.h"
 
 /* Of a reply, without what its lists have. */
@@ -265,15 +268,54 @@ static bool set_protocols(VgpuCtl__Session *session, const struct channel *chann
 	return session->guest_protocol && session->host_protocol;
 }
 
+/* Sets what the worker says of itself. Return: false without memory. */
+static bool set_counters(VgpuCtl__Session *session, const struct worker *worker)
+{
+	struct worker_stats stats;
+	VgpuCtl__Counters *counters = session->counters = take(1, sizeof(*counters));
+
+	if (!counters)
+		return false;
+	session_line_read_stats(worker->stats, &stats);
+	vgpu_ctl__counters__init(counters);
+	counters->calls = stats.calls;
+	counters->launches = stats.launches;
+	counters->copies = stats.copies_h2d + stats.copies_d2h + stats.copies_d2d;
+	counters->bytes_to_device = stats.bytes_h2d;
+	counters->bytes_from_device = stats.bytes_d2h;
+	counters->memsets = stats.memsets;
+	counters->slow_calls = stats.slow_calls;
+	return true;
+}
+
+/* Return: false without memory. */
+static bool set_busy(VgpuCtl__Session *session, const struct broker *broker,
+	const struct worker *worker)
+{
+	const uint32_t percent = use_utilisation(broker, worker);
+
+	if (percent == VGPU_STATUS_UNKNOWN)
+		return true;
+	session->busy = take(1, sizeof(*session->busy));
+	if (!session->busy)
+		return false;
+	vgpu_ctl__busy__init(session->busy);
+	session->busy->percent = percent;
+	return true;
+}
+
 static void session_free(VgpuCtl__Session *session)
 {
+	free(session->busy);
+	free(session->counters);
 	free(session->name);
 	free(session->guest_protocol);
 	free(session->host_protocol);
 	free(session);
 }
 
-static VgpuCtl__Session *session_new(const struct worker *worker)
+static VgpuCtl__Session *session_new(
+	const struct broker *broker, const struct worker *worker)
 {
 	const struct ledger_channel *record = worker->channel->record;
 	VgpuCtl__Session *session = take(1, sizeof(*session));
@@ -289,7 +331,8 @@ static VgpuCtl__Session *session_new(const struct worker *worker)
 	session->phase = (char *)phase_name(record->phase);
 	session->device_memory = device_memory_of(worker->channel);
 	session->host_memory = worker->host_memory;
-	if (set_protocols(session, worker->channel) && session->name)
+	if (session->name && set_protocols(session, worker->channel) &&
+		set_counters(session, worker) && set_busy(session, broker, worker))
 		return session;
 	session_free(session);
 	return NULL;
@@ -299,6 +342,7 @@ static VgpuCtl__Session *session_new(const struct worker *worker)
 static bool fill_sessions(const struct broker *broker, const struct account *account,
 	uint64_t after, VgpuCtl__Details *details)
 {
+	size_t used = REPLY_ROOM + vgpu_ctl__details__get_packed_size(details);
 	const struct worker *worker;
 
 	details->sessions = take(CTL_SESSIONS_MAX, sizeof(*details->sessions));
@@ -309,12 +353,16 @@ static bool fill_sessions(const struct broker *broker, const struct account *acc
 
 		if (!is_of(worker, account) || worker->id <= after)
 			continue;
-		details->more = details->n_sessions == CTL_SESSIONS_MAX;
-		if (details->more)
-			return true;
-		session = session_new(worker);
+		session = session_new(broker, worker);
 		if (!session)
 			return false;
+		used += vgpu_ctl__session__get_packed_size(session) + 8;
+		details->more =
+			details->n_sessions == CTL_SESSIONS_MAX || used > CTL_REPLY_MAX;
+		if (details->more) {
+			session_free(session);
+			return true;
+		}
 		details->sessions[details->n_sessions++] = session;
 	}
 	return true;

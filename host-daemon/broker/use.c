@@ -110,6 +110,20 @@ static struct vgpu_status_use find_use(
 	return use;
 }
 
+uint32_t use_utilisation(const struct broker *broker, const struct worker *worker)
+{
+	uint32_t most = VGPU_STATUS_UNKNOWN;
+
+	for (uint32_t i = 0; i < broker->status->n_devices; i++) {
+		const uint32_t part = find_use(broker, worker, i).utilisation;
+
+		if (part != VGPU_STATUS_UNKNOWN &&
+			(most == VGPU_STATUS_UNKNOWN || part > most))
+			most = part;
+	}
+	return most;
+}
+
 /* Adds it to the device's. */
 static void add_use(struct vgpu_status_device *device, const struct vgpu_status_use *use)
 {

@@ -18,6 +18,10 @@ void use_sample(struct broker *broker, uint64_t now_us);
  * devices there. */
 void use_fill(struct broker *broker, const struct account *account);
 
+/* How busy a worker keeps the device that it uses most. Return: per cent, or
+ * VGPU_STATUS_UNKNOWN. */
+uint32_t use_utilisation(const struct broker *broker, const struct worker *worker);
+
 /* Reads what a worker with a session says of itself, and notes its faults in the history
  * of its VM. Also before such a worker is forgotten. */
 void use_look(struct broker *broker, struct worker *worker);

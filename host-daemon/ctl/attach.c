@@ -19,6 +19,7 @@
 #include "ctl/domain.h"
 #include "ctl/greeting.h"
 #include "ctl/output.h"
+#include "ctl/seconds.h"
 #include "ctl/section.h"
 #include "vgpu/cleanup.h"
 #include "vgpud/config.h"
@@ -182,7 +183,7 @@ static enum ctl_status init(
 		return ctl_fail(CTL_USAGE, "'%s' is not a size", options->size);
 	if (options->vram && config_parse_size(options->vram, &vram))
 		return ctl_fail(CTL_USAGE, "'%s' is not a size", options->vram);
-	if (greeting_parse_wait(options->wait ? options->wait : CTL_WAIT, &attach->wait))
+	if (seconds_parse(options->wait ? options->wait : CTL_WAIT, &attach->wait))
 		return ctl_fail(CTL_USAGE,
 			"'%s' is not a number of seconds, which is at most a day",
 			options->wait);

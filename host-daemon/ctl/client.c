@@ -262,8 +262,8 @@ enum ctl_status client_ask(
 	return client_ask_permitting(client, request, VGPU_CTL__STATUS__OK, replyp);
 }
 
-enum ctl_status client_find(
-	struct client *client, const char *vm, VgpuCtl__Reply **replyp)
+enum ctl_status client_find_after(struct client *client, const char *vm, uint64_t after,
+	VgpuCtl__Reply **replyp)
 {
 	VgpuCtl__Show show = VGPU_CTL__SHOW__INIT;
 	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
@@ -271,6 +271,7 @@ enum ctl_status client_find(
 	bool is_shown;
 
 	show.vm = (char *)vm;
+	show.after = after;
 	request.verb_case = VGPU_CTL__REQUEST__VERB_SHOW;
 	request.show = &show;
 	status = client_ask_permitting(
@@ -284,6 +285,12 @@ enum ctl_status client_find(
 		*replyp = NULL;
 	}
 	return status;
+}
+
+enum ctl_status client_find(
+	struct client *client, const char *vm, VgpuCtl__Reply **replyp)
+{
+	return client_find_after(client, vm, 0, replyp);
 }
 
 enum ctl_status client_list(

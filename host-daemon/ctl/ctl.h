@@ -24,17 +24,23 @@ enum ctl_status {
 /* Seconds that attach waits for the guest. */
 #define CTL_WAIT "10"
 
+/* Seconds between two samples of top. */
+#define CTL_INTERVAL "2"
+
 /* What all verbs have in common. */
 struct ctl_options {
 	const char *socket;
 	bool is_json;
 	bool is_persistent;  /* of set */
 	bool is_guest;	     /* of doctor */
+	bool is_once;	     /* of top */
 	bool is_config_only; /* of attach: the running domain stays as it is */
 	const char *uri;     /* of libvirt, NULL: its default */
 	const char *vram;    /* of attach, NULL: no limit */
 	const char *size;    /* of attach, NULL: the default */
 	const char *wait;    /* of attach, seconds, NULL: the default */
+	const char *interval; /* of top, seconds, NULL: the default */
+	const char *sort;     /* of top, a column, NULL: the first */
 };
 
 struct ctl_verb {
@@ -54,6 +60,7 @@ enum ctl_status ctl_hook(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_doctor(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_log_level(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_logs(const struct ctl_options *options, char **arguments);
+enum ctl_status ctl_top(const struct ctl_options *options, char **arguments);
 enum ctl_status ctl_version(const struct ctl_options *options, char **arguments);
 
 /* Prints 'vgpuctl: ' and a sentence to standard error. Return: the status. */

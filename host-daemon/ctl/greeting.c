@@ -8,29 +8,14 @@
  * for a guest in general, and all waiting here has an end.
  */
 
-#include <errno.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "ctl/greeting.h"
 #include "vgpud/clock.h"
 
-#define WAIT_MAX (24u * 60 * 60)
 /* Between two questions; vgpud looks at the memory ten times a second. */
 #define ASK_MS 200
-
-int greeting_parse_wait(const char *text, unsigned int *secondsp)
-{
-	unsigned int seconds = 0;
-	const char *c = text;
-
-	for (; *c >= '0' && *c <= '9' && seconds <= WAIT_MAX; c++)
-		seconds = seconds * 10 + (unsigned int)(*c - '0');
-	if (c == text || *c || seconds > WAIT_MAX)
-		return -EINVAL;
-	*secondsp = seconds;
-	return 0;
-}
 
 static enum ctl_status ask(struct client *client, const char *vm, bool *is_connectedp,
 	VgpuCtl__Greeting *greetingp)

@@ -11,9 +11,6 @@
 #include "ctl/client.h"
 #include "ctl/ctl.h"
 
-/* Seconds, from 0 to a day. Return: 0 or -EINVAL. */
-int greeting_parse_wait(const char *text, unsigned int *secondsp);
-
 /*
  * Asks vgpud until a guest of the machine has greeted, at most so many seconds. It says
  * on standard error what it waits for, and that the time has passed.

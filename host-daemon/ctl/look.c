@@ -14,17 +14,6 @@
 
 typedef void (*reply_fn)(const VgpuCtl__Reply *reply, json_t *json);
 
-static json_t *number(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-/* Without a limit: null. */
-static json_t *limit(uint64_t value)
-{
-	return value ? number(value) : json_null();
-}
-
 static json_t *json_of_vm(const VgpuCtl__Vm *vm)
 {
 	json_t *json = json_object();
@@ -32,14 +21,16 @@ static json_t *json_of_vm(const VgpuCtl__Vm *vm)
 	json_object_set_new(json, "name", json_string(vm->name));
 	json_object_set_new(json, "transport", json_string(vm->transport));
 	json_object_set_new(json, "place", json_string(vm->place));
-	json_object_set_new(json, "connections", number(vm->connections));
+	json_object_set_new(json, "connections", output_number(vm->connections));
 	json_object_set_new(json, "greeted", output_greeting(vm->greeting));
-	json_object_set_new(json, "sessions", number(vm->sessions));
-	json_object_set_new(json, "max_processes", number(vm->max_processes));
-	json_object_set_new(json, "device_memory", number(vm->device_memory));
-	json_object_set_new(json, "device_memory_limit", limit(vm->device_memory_limit));
-	json_object_set_new(json, "host_memory", number(vm->host_memory));
-	json_object_set_new(json, "host_memory_limit", limit(vm->host_memory_limit));
+	json_object_set_new(json, "sessions", output_number(vm->sessions));
+	json_object_set_new(json, "max_processes", output_number(vm->max_processes));
+	json_object_set_new(json, "device_memory", output_number(vm->device_memory));
+	json_object_set_new(
+		json, "device_memory_limit", output_limit(vm->device_memory_limit));
+	json_object_set_new(json, "host_memory", output_number(vm->host_memory));
+	json_object_set_new(
+		json, "host_memory_limit", output_limit(vm->host_memory_limit));
 	return json;
 }
 
@@ -142,14 +133,15 @@ static void add_session(const VgpuCtl__Session *session, json_t *json)
 {
 	json_t *entry = json_object();
 
-	json_object_set_new(entry, "number", number(session->number));
-	json_object_set_new(entry, "channel", number(session->channel));
-	json_object_set_new(entry, "pid", number(session->pid));
+	json_object_set_new(entry, "number", output_number(session->number));
+	json_object_set_new(entry, "channel", output_number(session->channel));
+	json_object_set_new(entry, "pid", output_number(session->pid));
 	json_object_set_new(entry, "name", json_string(session->name));
-	json_object_set_new(entry, "worker", number(session->worker));
+	json_object_set_new(entry, "worker", output_number(session->worker));
 	json_object_set_new(entry, "phase", json_string(session->phase));
-	json_object_set_new(entry, "device_memory", number(session->device_memory));
-	json_object_set_new(entry, "host_memory", number(session->host_memory));
+	json_object_set_new(
+		entry, "device_memory", output_number(session->device_memory));
+	json_object_set_new(entry, "host_memory", output_number(session->host_memory));
 	json_object_set_new(
 		entry, "guest_protocol", json_string(session->guest_protocol));
 	json_object_set_new(entry, "host_protocol", json_string(session->host_protocol));

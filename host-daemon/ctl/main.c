@@ -26,6 +26,7 @@ static const char help[] =
 	"  doctor             look for what this host or a guest lacks\n"
 	"  logs VM            the lines of the log about one\n"
 	"  log-level LEVEL    change the level of the log\n"
+	"  top [VM]           who uses the devices, again and again\n"
 	"  version            of vgpuctl and vgpud\n"
 	"\n"
 	"      --socket PATH  where vgpud serves (default " CTL_SOCKET ")\n"
@@ -104,6 +105,18 @@ static const struct ctl_verb verbs[] = {
 		"Changes the level of the running vgpud's log until it reads its files\n"
 		"again.\n",
 		1, 1, ctl_log_level },
+	{ "top", " [--once] [--interval SECONDS] [--sort COLUMN] [VM]",
+		"Shows who uses the devices: each virtual machine and each process, "
+		"with what\n"
+		"it does in a second. Keys: q quits, s sorts by the next column, i "
+		"hides\n"
+		"processes that do nothing, m hides the machines, p the processes.\n"
+		"\n"
+		"      --once         print it once; --json does, too\n"
+		"      --interval SECONDS  between two looks (default: " CTL_INTERVAL
+		")\n"
+		"      --sort COLUMN  busy, launches, copies, memory, host or name\n",
+		0, 1, ctl_top },
 	{ "version", "", "Prints the versions of vgpuctl and vgpud, and your rights.\n",
 		0, 0, ctl_version },
 };
@@ -112,10 +125,13 @@ enum {
 	OPTION_CONFIG = 256,
 	OPTION_CONNECT,
 	OPTION_GUEST,
+	OPTION_INTERVAL,
 	OPTION_JSON,
+	OPTION_ONCE,
 	OPTION_PERSISTENT,
 	OPTION_SIZE,
 	OPTION_SOCKET,
+	OPTION_SORT,
 	OPTION_VRAM,
 	OPTION_WAIT,
 };
@@ -125,10 +141,13 @@ static const struct option long_options[] = {
 	{ "connect", required_argument, NULL, OPTION_CONNECT },
 	{ "guest", no_argument, NULL, OPTION_GUEST },
 	{ "help", no_argument, NULL, 'h' },
+	{ "interval", required_argument, NULL, OPTION_INTERVAL },
 	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "once", no_argument, NULL, OPTION_ONCE },
 	{ "persistent", no_argument, NULL, OPTION_PERSISTENT },
 	{ "size", required_argument, NULL, OPTION_SIZE },
 	{ "socket", required_argument, NULL, OPTION_SOCKET },
+	{ "sort", required_argument, NULL, OPTION_SORT },
 	{ "version", no_argument, NULL, 'V' },
 	{ "vram", required_argument, NULL, OPTION_VRAM },
 	{ "wait", required_argument, NULL, OPTION_WAIT },
@@ -164,21 +183,27 @@ static int print_help(const struct ctl_verb *verb)
 static const char *find_alien(
 	const struct ctl_verb *verb, const struct ctl_options *options)
 {
-	if (options->is_guest && verb->run != ctl_doctor)
-		return "guest";
-	if (options->is_persistent && verb->run != ctl_set)
-		return "persistent";
-	if (options->uri && verb->run != ctl_attach && verb->run != ctl_detach)
-		return "connect";
-	if (verb->run == ctl_attach)
-		return NULL;
-	if (options->is_config_only)
-		return "config";
-	if (options->size)
-		return "size";
-	if (options->wait)
-		return "wait";
-	return options->vram ? "vram" : NULL;
+	const bool is_attach = verb->run == ctl_attach, is_top = verb->run == ctl_top;
+	const struct {
+		const char *name;
+		bool is_given, is_known;
+	} given[] = {
+		{ "config", options->is_config_only, is_attach },
+		{ "connect", options->uri, is_attach || verb->run == ctl_detach },
+		{ "guest", options->is_guest, verb->run == ctl_doctor },
+		{ "interval", options->interval, is_top },
+		{ "once", options->is_once, is_top },
+		{ "persistent", options->is_persistent, verb->run == ctl_set },
+		{ "size", options->size, is_attach },
+		{ "sort", options->sort, is_top },
+		{ "vram", options->vram, is_attach },
+		{ "wait", options->wait, is_attach },
+	};
+
+	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++)
+		if (given[i].is_given && !given[i].is_known)
+			return given[i].name;
+	return NULL;
 }
 
 static int run(const struct ctl_verb *verb, const struct ctl_options *options,
@@ -218,8 +243,14 @@ static bool take_option(struct ctl_options *options, int option)
 	case OPTION_GUEST:
 		options->is_guest = true;
 		return true;
+	case OPTION_INTERVAL:
+		options->interval = optarg;
+		return true;
 	case OPTION_JSON:
 		options->is_json = true;
+		return true;
+	case OPTION_ONCE:
+		options->is_once = true;
 		return true;
 	case OPTION_PERSISTENT:
 		options->is_persistent = true;
@@ -229,6 +260,9 @@ static bool take_option(struct ctl_options *options, int option)
 		return true;
 	case OPTION_SOCKET:
 		options->socket = optarg;
+		return true;
+	case OPTION_SORT:
+		options->sort = optarg;
 		return true;
 	case OPTION_VRAM:
 		options->vram = optarg;

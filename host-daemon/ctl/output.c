@@ -68,6 +68,16 @@ enum ctl_status output_findings(const struct vgpu_findings *findings, bool is_js
 	return output_end(findings->worst == VGPU_FINDING_FAIL ? CTL_FAILED : CTL_OK);
 }
 
+json_t *output_number(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+json_t *output_limit(uint64_t value)
+{
+	return value ? output_number(value) : json_null();
+}
+
 json_t *output_greeting(VgpuCtl__Greeting greeting)
 {
 	if (greeting == VGPU_CTL__GREETING__UNTOLD)

@@ -26,6 +26,10 @@ enum ctl_status output_end(enum ctl_status status);
 enum ctl_status output_unwritten(const char *path, int error);
 enum ctl_status output_unremoved(const char *path, int error);
 
+/* Numbers of JSON; without a limit: null. */
+json_t *output_number(uint64_t value);
+json_t *output_limit(uint64_t value);
+
 /* Whether a guest has greeted; null: vgpud does not tell. */
 json_t *output_greeting(VgpuCtl__Greeting greeting);
 

@@ -16,7 +16,9 @@ _vgpuctl() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--socket | --vram | --size | --wait | --connect) i=$((i + 1)) ;;
+		--socket | --vram | --size | --wait | --connect | --interval | --sort)
+			i=$((i + 1))
+			;;
 		-*) ;;
 		*)
 			if [ -z "$verb" ]; then
@@ -31,15 +33,23 @@ _vgpuctl() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 	fi
+	if [ "$last" = --sort ]; then
+		list='busy launches copies memory host name'
+		mapfile -t COMPREPLY < <(compgen -W "$list" -- "$word")
+		return
+	fi
 	case $word:$verb in
 	-*:attach)
 		list='--vram --size --config --wait --connect --json --socket --help'
 		;;
 	-*:detach) list='--connect --json --socket --help' ;;
 	-*:doctor) list='--guest --json --socket --help' ;;
+	-*:top) list='--once --interval --sort --json --socket --help' ;;
 	-*:set) list='--persistent --json --socket --help' ;;
 	-*) list='--json --socket --help --version' ;;
-	:|[!-]*:) list='list show set attach detach hook doctor logs log-level version' ;;
+	:|[!-]*:)
+		list='list show set attach detach hook doctor logs log-level top version'
+		;;
 	*:attach | *:detach | *:hook) list=$(virsh -q list --all --name 2>/dev/null) ;;
 	*:log-level) list='none error warning info debug' ;;
 	*:set)
@@ -54,7 +64,7 @@ _vgpuctl() {
 		[[ " ${COMP_WORDS[*]} " != *" --guest "* ]] || [ -n "$vm" ] ||
 			list=$(_vgpuctl_ask "$names" list)
 		;;
-	*:show | *:logs)
+	*:show | *:logs | *:top)
 		[ -n "$vm" ] || list=$(_vgpuctl_ask "$names" list)
 		;;
 	esac

@@ -16,6 +16,10 @@ _vgpuctl_settings() {
 	compadd -S = -a keys
 }
 
+_vgpuctl_columns() {
+	compadd busy launches copies memory host name
+}
+
 _vgpuctl_domains() {
 	local -a names
 	names=(${(f)"$(virsh -q list --all --name 2>/dev/null)"})
@@ -39,6 +43,7 @@ verbs=(
 	'doctor:look for what this host or a guest lacks'
 	'logs:the lines of the log about one'
 	'log-level:change the level of the log'
+	'top:who uses the devices'
 	'version:of vgpuctl and vgpud'
 )
 local curcontext=$curcontext state line
@@ -66,6 +71,12 @@ argument)
 		;;
 	doctor)
 		_arguments $common '--guest[look at a machine]' \
+			'1:machine:_vgpuctl_vms'
+		;;
+	top)
+		_arguments $common '--once[print it once]' \
+			'--interval=[between two looks]:seconds' \
+			'--sort=[by a column]:column:_vgpuctl_columns' \
 			'1:machine:_vgpuctl_vms'
 		;;
 	log-level) _arguments $common '1:level:(none error warning info debug)' ;;

@@ -88,6 +88,9 @@ TEST(sessions_are_shown_as_they_are)
 	check_str(reply->show->sessions[0]->phase, "open");
 	check_str(reply->show->sessions[0]->guest_protocol, "3.0");
 	check_str(reply->show->sessions[0]->host_protocol, "3.1");
+	/* The fake worker's. */
+	check_eq(reply->show->sessions[0]->counters->launches, 42);
+	check_eq(reply->show->sessions[0]->counters->copies, 0);
 	check(!reply->show->more);
 	ctl_reply_freep(&reply);
 	check_eq(ctl_status_of(ctl_ask_show(fd, "none")), VGPU_CTL__STATUS__UNKNOWN);

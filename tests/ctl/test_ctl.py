@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """vgpuctl against a vgpud with a fake worker: test_ctl.py BUILD"""
 
+import fcntl
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +29,7 @@ from host import Host  # noqa: E402  pylint: disable=wrong-import-position
 CTL = BUILD / "host-daemon/ctl/vgpuctl"
 FAILED, USAGE, NO_VGPUD, DENIED, NO_VM, REFUSED = 1, 2, 3, 4, 5, 6
 VERBS = ["list", "show", "set", "attach", "detach", "hook", "doctor", "logs",
-         "log-level", "version"]
+         "log-level", "top", "version"]
 FILE = "# mine\n[vm two]\ntransport = socket\nsocket = {}\n\nhandles = 99 ; few\n"
 
 
@@ -80,6 +84,66 @@ class Ctl(unittest.TestCase):
         self.assertRegex(text, r"(?m)^ \* handles = 99$")
         self.assertRegex(text, r"(?m)^   transport = socket$")
         self.run_ctl("show", "three", status=NO_VM)
+
+    def test_top_once(self):
+        shown = self.json("top", "--interval", "1", "--sort", "name")
+        self.assertEqual([vm["name"] for vm in shown["vms"]], ["raw", "two"])
+        self.assertEqual((shown["seconds"], shown["processes"]), (1, []))
+        self.assertEqual([vm["name"] for vm in self.json(
+            "top", "--interval", "1", "two")["vms"]], ["two"])
+        lines = self.run_ctl("top", "--once", "--interval", "1")[0].splitlines()
+        self.assertRegex(lines[0], "^2 virtual machines, 0 processes, sorted by busy$")
+        self.assertRegex(lines[1], "^MACHINE +BUSY +LAUNCH/S ")
+        self.assertRegex(lines[2], "^raw +- +0 +0 ")
+        self.run_ctl("top", "--once", "--interval", "1", "three", status=NO_VM)
+        self.assertRegex(self.run_ctl("top", status=USAGE, stdin=subprocess.DEVNULL)[1],
+                         "not a terminal")
+
+    def watch(self, keys, end):
+        """Runs top on a terminal: returns what it drew for each key, and its status."""
+        main, terminal = os.openpty()
+        before = termios.tcgetattr(terminal)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 80, 0, 0))
+        with subprocess.Popen([CTL, "--socket", self.socket, "top", "--interval", "60"],
+                              stdin=terminal, stdout=terminal, stderr=terminal) as top:
+            drawn = [self.read_until(main, b"\033[J")]
+            # The first rates follow, and nothing for a minute then.
+            drawn.append(self.read_until(main, b"\033[J"))
+            for key in keys:
+                os.write(main, key)
+                drawn.append(self.read_until(main, b"\033[J"))
+            end(top, main)
+            self.read_until(main, b"\033[?25h")
+            status = top.wait(60)
+        self.assertEqual(termios.tcgetattr(terminal), before)
+        os.close(main)
+        os.close(terminal)
+        return drawn, status
+
+    def read_until(self, terminal, mark):
+        text = b""
+        while mark not in text:
+            self.assertTrue(select.select([terminal], [], [], 60)[0], text)
+            text += os.read(terminal, 4096)
+        return text.decode()
+
+    def test_top_on_a_terminal(self):
+        drawn, status = self.watch([b"s", b"m", b"i", b"p"],
+                                   lambda _, main: os.write(main, b"q"))
+        self.assertEqual(status, 0)
+        self.assertIn("sorted by busy", drawn[1])
+        self.assertRegex(drawn[1], r"two +- +0 ")
+        self.assertIn("q quit", drawn[1])
+        self.assertIn("sorted by launches", drawn[2])
+        self.assertNotRegex(drawn[3], r"two +- +0 ")
+        self.assertIn("PID PROCESS", drawn[3])
+        self.assertIn("do nothing", drawn[4])
+        self.assertNotIn("PID PROCESS", drawn[5])
+
+    def test_top_gives_the_terminal_back_however_it_ends(self):
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            self.assertEqual(self.watch([], lambda top, _, n=number: top.send_signal(n))[1],
+                             0)
 
     def test_version(self):
         version = self.json("version")
@@ -363,6 +427,8 @@ class Ctl(unittest.TestCase):
         self.assertEqual(self.complete("set", "two", "sock"), ["socket-mode="])
         self.assertEqual(self.complete("attach", "--v"), ["--vram"])
         self.assertEqual(self.complete("log-level", "e"), ["error"])
+        self.assertEqual(self.complete("top", "--o"), ["--once"])
+        self.assertEqual(self.complete("top", "--sort", "l"), ["launches"])
         self.assertEqual(self.complete("list", ""), [])
         self.assertEqual(self.complete("doctor", "--g"), ["--guest"])
         self.assertEqual(self.complete("doctor", ""), [])

@@ -73,7 +73,8 @@ OF_SECTION = {("memory", "/dev/shm/it-is-for-plain"), ("memory-owner", "0"),
               ("hugepages", "hugetlb")}
 
 OPTIONS = {"--persistent": [], "--connect": ["test:///default"], "--config": [],
-           "--size": ["256M"], "--vram": ["1G"], "--wait": ["1"]}
+           "--size": ["256M"], "--vram": ["1G"], "--wait": ["1"], "--once": [],
+           "--interval": ["1"], "--sort": ["name"]}
 VERBS = {"list": [], "show": ["two"], "set": ["two", "handles=77"], "attach": ["two"],
          "detach": ["two"], "doctor": [], "logs": ["two"], "log-level": ["debug"],
          "version": []}
@@ -212,6 +213,14 @@ class Mistakes(unittest.TestCase):
         for wait in NUMBERS + ("86401", "1.5"):
             self.fails(["attach", "--connect", "test:///default", "--wait", wait, "two"],
                        (USAGE, REFUSED, NO_VM))
+
+    def test_values_of_top(self):
+        for interval in NUMBERS + ("0", "86401", "1.5"):
+            self.fails(["top", "--once", "--interval", interval], USAGE)
+        for column in NAMES + ("", "BUSY", "busy,host", "0"):
+            self.fails(["top", "--once", "--sort", column], USAGE)
+        for vm in NAMES:
+            self.fails(["top", "--once", "--interval", "1", vm], (NO_VM, REFUSED))
 
     def test_options_of_other_verbs(self):
         for verb, words in VERBS.items():

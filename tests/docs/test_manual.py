@@ -20,7 +20,8 @@ SOURCE = pathlib.Path(sys.argv[1])
 VARIABLE = r'"((?:VGPU|SOFTGPU|XDG|CUDA)_(?!ERROR|SUCCESS)[A-Z_]+)"'
 
 # Options of vgpuctl that only some verbs have, and their help.
-CTL_OF_VERBS = ("config", "connect", "guest", "persistent", "size", "vram", "wait")
+CTL_OF_VERBS = ("config", "connect", "guest", "interval", "once", "persistent", "size",
+                "sort", "vram", "wait")
 
 
 def sources(folder):

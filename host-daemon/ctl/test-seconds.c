@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time that vgpuctl attach waits for a guest; that it does: tests/ctl/test_libvirt.py
+ * Times on the command line of vgpuctl
  */
 
 #include <errno.h>
 
-#include "ctl/greeting.h"
+#include "ctl/ctl.h"
+#include "ctl/seconds.h"
 #include "test.h"
 
-TEST(a_wait_is_a_number_of_seconds)
+TEST(a_number_of_seconds_is_a_time)
 {
 	unsigned int seconds = 7;
 
-	check_eq(greeting_parse_wait(CTL_WAIT, &seconds), 0);
+	check_eq(seconds_parse(CTL_WAIT, &seconds), 0);
 	check(seconds > 0);
-	check_eq(greeting_parse_wait("0", &seconds), 0);
+	check_eq(seconds_parse("0", &seconds), 0);
 	check_eq(seconds, 0);
-	check_eq(greeting_parse_wait("86400", &seconds), 0);
+	check_eq(seconds_parse("86400", &seconds), 0);
 	check_eq(seconds, 86400);
 }
 
@@ -28,7 +29,7 @@ TEST(what_is_none_is_refused)
 	unsigned int seconds = 7;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		check_eq(greeting_parse_wait(wrong[i], &seconds), -EINVAL);
+		check_eq(seconds_parse(wrong[i], &seconds), -EINVAL);
 		check_eq(seconds, 7);
 	}
 }
