@@ -235,9 +235,18 @@ static void clear(struct channel *channel)
 	empty(channel, CHANNEL_AFTER_FREE);
 }
 
-void channel_handle_worker_stuck(struct channel *channel)
+/* It was killed and does not exit: nobody waits for its memory any more. */
+static void handle_worker_stuck(struct worker *worker)
 {
-	announce_free_arena(channel->vm);
+	announce_free_arena(worker->channel->vm);
+}
+
+static void take_worker(struct channel *channel, struct worker *worker)
+{
+	channel->worker = worker;
+	worker->channel = channel;
+	worker->stuck_fn = handle_worker_stuck;
+	worker->state = WORKER_BUSY;
 }
 
 /* Whether its extents will be free soon. */
@@ -506,9 +515,7 @@ bool channel_assign(struct channel *channel, struct worker *worker)
 	record->served = 1;
 	record->driver_version = worker->driver_version;
 	record->phase = CHANNEL_ASSIGNED;
-	channel->worker = worker;
-	worker->channel = channel;
-	worker->state = WORKER_BUSY;
+	take_worker(channel, worker);
 	vgpu_log_debug("vm=%s channel=%u pid=%u: %s is assigned worker %d",
 		channel->vm->config->name, channel->index, record->pid, record->comm,
 		(int)worker->pid);
@@ -876,9 +883,7 @@ void channel_restore_worker(struct channel *channel, struct worker *worker)
 {
 	struct ledger_channel *record = channel->record;
 
-	channel->worker = worker;
-	worker->channel = channel;
-	worker->state = WORKER_BUSY;
+	take_worker(channel, worker);
 	image_files_assume(&worker->files);
 	switch (record->phase) {
 	case CHANNEL_OPEN:

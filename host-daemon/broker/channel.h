@@ -84,9 +84,6 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 /* After the worker was reaped, or is known to be gone: releases its resources. */
 void channel_handle_worker_gone(struct channel *channel);
 
-/* Its worker was killed and does not exit: nothing waits for its memory any more. */
-void channel_handle_worker_stuck(struct channel *channel);
-
 /* Restore a channel from the ledger in a new broker. */
 void channel_restore_worker(struct channel *channel, struct worker *worker);
 void channel_restore(struct channel *channel);

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "broker/channel.h"
 #include "broker/state.h"
 #include "broker/worker.h"
 #include "vgpu/error.h"
@@ -117,7 +116,7 @@ static int handle_no_exit(struct loop_timer *timer)
 		(int)worker->pid);
 	worker->is_stuck = true;
 	if (worker->channel)
-		channel_handle_worker_stuck(worker->channel);
+		worker->stuck_fn(worker);
 	return 0;
 }
 

@@ -43,6 +43,7 @@ struct worker {
 	struct worker_log log;
 	struct loop_timer deadline; /* SIGKILL follows, or after that it is stuck */
 	struct channel *channel;    /* NULL: none */
+	void (*stuck_fn)(struct worker *worker); /* of who set the channel */
 	bool is_condemned;	    /* ended for its memory, and not counted any more */
 	bool is_orphan;		    /* its VM is unknown to this broker */
 	bool is_killed;		    /* SIGKILL was sent to end it */

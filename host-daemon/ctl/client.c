@@ -262,8 +262,8 @@ enum ctl_status client_ask(
 	return client_ask_permitting(client, request, VGPU_CTL__STATUS__OK, replyp);
 }
 
-enum ctl_status client_find_after(struct client *client, const char *vm, uint64_t after,
-	VgpuCtl__Reply **replyp)
+enum ctl_status client_find_after(
+	struct client *client, const char *vm, uint64_t after, VgpuCtl__Reply **replyp)
 {
 	VgpuCtl__Show show = VGPU_CTL__SHOW__INIT;
 	VgpuCtl__Request request = VGPU_CTL__REQUEST__INIT;
