@@ -178,12 +178,31 @@ static int read_part(int file, VgpuKeeper__State **statep)
 	return *statep ? 0 : vgpu_error_origin(-EBADMSG);
 }
 
+/* Others, the service manager as well, may have the same descriptor: so sockets are shut
+ * down, locks released, and workers killed. */
+static void let_go(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	flock(fd, LOCK_UN);
+	syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+	close(fd);
+}
+
 static int open_given(struct given *given)
 {
 	given->fds = calloc(BUNDLE_FDS_MAX, sizeof(*given->fds));
 	if (!given->fds)
 		return vgpu_error_origin(-ENOMEM);
 	return bundle_open(given->fd, given->fds, &given->n_fds);
+}
+
+static void let_go_of(struct given *given)
+{
+	if (!given->fds)
+		open_given(given);
+	for (size_t i = 0; given->fds && i < given->n_fds; i++)
+		let_go(given->fds[i]);
+	given->n_fds = 0;
 }
 
 static int inherit_part(struct inheritance *all, struct given *given)
@@ -258,6 +277,25 @@ static int note_stored(VgpuKeeper__State *end, const struct given *given)
 	return 0;
 }
 
+/*
+ * What cannot be read is let go and removed, and the others go on without it: a VM
+ * without its part has no device any more, and a session without its worker ends. Only
+ * the base is needed by all.
+ */
+static int inherit_given(struct inheritance *all, struct given *given)
+{
+	int r = 0;
+
+	if (given->label.key)
+		r = inherit_part(all, given);
+	if (r == -EBADMSG) {
+		let_go_of(given);
+		given->label.key = 0;
+		r = 0;
+	}
+	return r ? r : note_stored(&all->end, given);
+}
+
 static int make_state(struct inheritance *all, unsigned int n_max)
 {
 	int r;
@@ -271,11 +309,8 @@ static int make_state(struct inheritance *all, unsigned int n_max)
 	if (!all->end.stored)
 		return vgpu_error_origin(-ENOMEM);
 	r = find_outdated(all);
-	for (size_t i = 0; !r && i < all->n; i++) {
-		r = note_stored(&all->end, &all->given[i]);
-		if (!r && all->given[i].label.key)
-			r = inherit_part(all, &all->given[i]);
-	}
+	for (size_t i = 0; !r && i < all->n; i++)
+		r = inherit_given(all, &all->given[i]);
 	if (!r && !all->has_base) {
 		vgpu_log_error("what an earlier vgpud has stored is not complete");
 		r = -EBADMSG;
@@ -287,28 +322,12 @@ static int make_state(struct inheritance *all, unsigned int n_max)
  * What cannot be used
  */
 
-/* Others, the service manager as well, may have the same descriptor: so sockets are shut
- * down, locks released, and workers killed. */
-static void let_go(int fd)
-{
-	shutdown(fd, SHUT_RDWR);
-	flock(fd, LOCK_UN);
-	syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
-	close(fd);
-}
-
 static void discard(struct inheritance *all)
 {
 	vgpu_log_warning("all sessions and VMs of an earlier vgpud are let go");
 	for (size_t i = 0; i < all->n; i++) {
-		struct given *given = &all->given[i];
-
-		if (!given->fds)
-			open_given(given);
-		for (size_t j = 0; given->fds && j < given->n_fds; j++)
-			let_go(given->fds[j]);
-		given->n_fds = 0;
-		if (notify_unstore(given->label.number))
+		let_go_of(&all->given[i]);
+		if (notify_unstore(all->given[i].label.number))
 			vgpu_log_warning("the service manager keeps what is not needed");
 	}
 }

@@ -128,6 +128,111 @@ TEST(a_message_that_is_none_is_not_used)
 	start_afresh("what an earlier vgpud has stored cannot be read");
 }
 
+/* Whether a bundle is what the test is about; its first descriptor is the message. */
+typedef bool (*is_it_fn)(const VgpuKeeper__State *state);
+
+static bool is_qemu(const VgpuKeeper__State *state)
+{
+	return state->n_vms && !strcmp(state->vms[0]->section, "qemu");
+}
+
+static bool is_worker_in_qemu(const VgpuKeeper__State *state)
+{
+	return state->n_workers && state->workers[0]->pid == in_qemu;
+}
+
+static void garble_bundle(struct manager_fd *kept, const int *fds, size_t n_fds)
+{
+	struct bundle_label label;
+	int changed[BUNDLE_FDS_MAX];
+
+	check_eq(bundle_read_label(kept->fd, &label), 0);
+	memcpy(changed, fds, n_fds * sizeof(*fds));
+	changed[0] = memfd_create("garbled", MFD_CLOEXEC);
+	check_eq(write(changed[0], "\xff\xff\xff", 3), 3);
+	close(kept->fd);
+	kept->fd = bundle_make(&label, changed, n_fds);
+	check(kept->fd >= 0);
+	close(changed[0]);
+}
+
+/* Stores all of these again with a message that is none. */
+static void garble_parts(is_it_fn is_it)
+{
+	unsigned int n, n_garbled = 0;
+	struct manager_fd *kept = manager_kept(&n);
+	VgpuKeeper__State *state;
+	int fds[BUNDLE_FDS_MAX];
+	uint8_t bytes[4096];
+	size_t n_fds;
+	ssize_t size;
+
+	for (unsigned int i = 0; i < n; i++) {
+		check_eq(bundle_open(kept[i].fd, fds, &n_fds), 0);
+		size = pread(fds[0], bytes, sizeof(bytes), 0);
+		check(size > 0);
+		state = vgpu_keeper__state__unpack(NULL, size, bytes);
+		check(state != NULL);
+		if (is_it(state)) {
+			garble_bundle(&kept[i], fds, n_fds);
+			n_garbled++;
+		}
+		vgpu_keeper__state__free_unpacked(state, NULL);
+		for (size_t j = 0; j < n_fds; j++)
+			close(fds[j]);
+	}
+	check_eq(n_garbled, 1);
+}
+
+/* The other session goes on, and all of it can end in order. */
+static void check_the_rest(void)
+{
+	check_eq(pair_count_log(&pair, "what an earlier vgpud has stored cannot be read"),
+		1);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	check_eq(guest_entry(&guest, 0)->worker_pid, worker);
+	check(service_is_alive(worker));
+	service_serve_another(pair.socket);
+	serve_another_qemu();
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	guest_wait_for(!service_is_alive(worker));
+	pair_stop(&pair);
+	manager_settle();
+	check_eq(manager_count(), 0);
+	service_end();
+}
+
+TEST(a_vm_whose_part_cannot_be_read_is_let_go_alone)
+{
+	char end;
+
+	service_start();
+	service_kill();
+	garble_parts(is_qemu);
+	service_continue();
+	guest_wait_for(!service_is_alive(in_qemu));
+	/* The machine sees that its device is gone. */
+	check_eq(recv(qemu.socket, &end, 1, 0), 0);
+	guest_disconnect(&qemu);
+	check_the_rest();
+}
+
+TEST(a_session_whose_worker_cannot_be_read_ends_alone)
+{
+	service_start();
+	service_kill();
+	garble_parts(is_worker_in_qemu);
+	service_continue();
+	guest_wait_for(!service_is_alive(in_qemu));
+	guest_wait_for(guest_entry(&qemu, 0)->state != VGPU_CHANNEL_OPEN);
+	/* The device is as it was. */
+	guest_open(&qemu, 1, "app");
+	guest_close(&qemu, 1);
+	guest_disconnect(&qemu);
+	check_the_rest();
+}
+
 static void empty(uint8_t *bytes, size_t *sizep)
 {
 	(void)bytes;
