@@ -63,11 +63,20 @@ driver=/usr/src/vgpu-@VERSION@
 # What must hold before anything is changed
 #
 
+# Whether glibc's loader is there, and not the one that gcompat of musl has in its place.
+# In the system below $root a link to an absolute path is one within that system.
+has_glibc() {
+	loader=$root/lib64/ld-linux-x86-64.so.2
+	target=$(readlink "$loader") || target=
+	case $target in /*) loader=$root$target ;; esac
+	grep -qs GLIBC_PRIVATE "$loader"
+}
+
 # The oldest glibc that has all symbols the library asks for, and the one that is here.
 check_system() {
 	[ "$(uname -m)" = x86_64 ] || die "only x86-64 guests are supported"
-	[ -e "$root/lib64/ld-linux-x86-64.so.2" ] ||
-		die "no glibc here: the library needs one"
+	has_glibc ||
+		die "no glibc here: the library needs it, and gcompat of musl is none"
 	[ -z "$root" ] || return 0
 	need=$(cat "$here/glibc-version")
 	have=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.* //')
