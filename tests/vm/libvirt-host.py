@@ -135,10 +135,10 @@ class Console:
             self.socket.close()
 
 
-def block(language, number):
-    """One of those in qemu/README.md that give a machine the device, counted from 1."""
+def block(language, number, section="The device in a machine"):
+    """One of those in a section of qemu/README.md, counted from 1."""
     text = (TOP / "qemu/README.md").read_text()
-    text = text[text.index("\n## The device in a machine\n"):]
+    text = text[text.index(f"\n## {section}\n"):]
     text = text[:text.index("\n## ", 1)]
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)[number - 1]
 
@@ -281,11 +281,16 @@ class Domains(unittest.TestCase):
         self.assertTrue(json.loads(ctl("detach", "one").stdout)["changed"])
         self.assertEqual(self.sections(), [])
         one.run(FIND, "^(?!.*found)")
-        done = json.loads(ctl("attach", "one").stdout)
+        done = json.loads(ctl("attach", "--wait", "0", "one").stdout)
         self.assertEqual((done["live"], done["config"]), (True, True))
+        # This guest has no driver of ours: it greets when a program uses the device.
+        done = json.loads(ctl("attach", "--wait", "1", "one", status=7).stdout)
+        self.assertEqual((done["live"], done["greeted"]), (True, False))
         self.assertEqual(json.loads(ctl("show", "one").stdout)["settings"]["size"], "4G")
         wait_for("the device in the guest", lambda: "found" in one.run(FIND, ""))
         one.compute()
+        done = json.loads(ctl("attach", "--wait", "60", "one").stdout)
+        self.assertEqual((done["changed"], done["greeted"]), (False, True))
 
         one.socket.sendall(b"reboot -f\n")
         one.wait_for_shell()
@@ -322,6 +327,52 @@ class Domains(unittest.TestCase):
     def test_the_readme_gives_a_domain_the_file(self):
         self.add_section(block("ini", 2))
         self.attach_block(2)
+
+    def uefi(self, name, firmware_is):
+        """A domain with UEFI and without the device: libvirt finds the firmware by itself,
+        by the lines of the README, or two elements name it."""
+        kernel = GUEST / "kernel.image"
+        if not Path("/usr/share/OVMF/OVMF_CODE_4M.fd").exists():
+            self.skipTest("no UEFI (package ovmf)")
+        if not kernel.exists():
+            self.skipTest(f"no {kernel}, which starts as a program of UEFI")
+        shutil.copy(kernel, PLACE)
+        lines = (
+            "<os><type arch='x86_64' machine='q35'>hvm</type>"
+            "<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>"
+            "<nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'/>")
+        if firmware_is == "found":
+            lines = block("xml", 1, "UEFI").replace("</os>", "")
+        return domain(name, changes=[
+            ("<shmem.*</shmem>", ""), ("<os>.*?</type>", lines),
+            (f"<kernel>{PLACE}/kernel</kernel>", f"<kernel>{PLACE}/kernel.image</kernel>")])
+
+    def is_uefi(self, console):
+        console.run("[ -d /sys/firmware/efi ] && echo is_u_efi | tr -d _", "isuefi")
+
+    def test_a_domain_with_uefi(self):
+        """Its device, of 4 GiB, is in the definition first, and then comes and goes."""
+        self.define("one", self.uefi("one", "found"))
+        self.assertIn("firmware='efi'", virsh("dumpxml", "one", "--inactive"))
+        done = json.loads(ctl("attach", "one").stdout)
+        self.assertEqual((done["config"], done["live"]), (True, False))
+        one = self.start("one")
+        self.is_uefi(one)
+        one.compute()
+        self.assertTrue(json.loads(ctl("detach", "one").stdout)["changed"])
+        self.assertEqual(self.sections(), [])
+        done = json.loads(ctl("attach", "--wait", "0", "one").stdout)
+        self.assertEqual((done["config"], done["live"]), (True, True))
+        wait_for("the device in the guest", lambda: "found" in one.run(FIND, ""))
+        one.compute()
+        self.assertEqual(json.loads(ctl("show", "one").stdout)["settings"]["size"], "4G")
+
+    def test_a_domain_with_uefi_by_its_files(self):
+        self.define("one", self.uefi("one", "named"))
+        self.assertTrue(json.loads(ctl("attach", "one").stdout)["config"])
+        one = self.start("one")
+        self.is_uefi(one)
+        one.compute()
 
     def test_the_readme_makes_a_domain_by_virt_install(self):
         if not shutil.which("virt-install"):
