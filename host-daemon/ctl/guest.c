@@ -21,12 +21,26 @@
 /* A limit that is nearly reached, by parts of 100. */
 #define NEARLY 95u
 
+/* Being silent is no fault: without the kernel's driver a guest greets with its first
+ * process. An older vgpud does not tell. */
+static const char *describe_greeting(const VgpuCtl__Vm *vm)
+{
+	switch (vm->greeting) {
+	case VGPU_CTL__GREETING__GREETED:
+		return ", the guest has greeted";
+	case VGPU_CTL__GREETING__SILENT:
+		return ", the guest has not greeted yet";
+	default:
+		return "";
+	}
+}
+
 static void look_at_connections(struct vgpu_findings *found, const VgpuCtl__Vm *vm)
 {
 	if (vm->connections)
 		vgpu_findings_add(found, VGPU_FINDING_OK, "device", NULL,
-			"%s, %u connection%s", vm->transport, vm->connections,
-			vm->connections == 1 ? "" : "s");
+			"%s, %u connection%s%s", vm->transport, vm->connections,
+			vm->connections == 1 ? "" : "s", describe_greeting(vm));
 	else if (!strcmp(vm->transport, "ivshmem"))
 		vgpu_findings_add(found, VGPU_FINDING_FAIL, "device",
 			"start the virtual machine with the device: vgpuctl attach "

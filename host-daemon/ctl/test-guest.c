@@ -47,6 +47,10 @@ TEST(a_machine_that_does_not_run_is_named)
 {
 	set_up();
 	check_finding(0, VGPU_FINDING_OK, "1 connection");
+	vm.greeting = VGPU_CTL__GREETING__SILENT;
+	check_finding(0, VGPU_FINDING_OK, "1 connection, the guest has not greeted yet");
+	vm.greeting = VGPU_CTL__GREETING__GREETED;
+	check_finding(0, VGPU_FINDING_OK, "1 connection, the guest has greeted");
 	vm.connections = 0;
 	check_finding(0, VGPU_FINDING_FAIL, "no QEMU is connected");
 	vm.transport = "socket";
