@@ -204,8 +204,11 @@ static int set_up_memory(struct vgpu *vgpu)
 	struct pci_dev *pci = vgpu->pci;
 	int r;
 
-	/* Takes the device from processes that have mapped it by sysfs. */
-	r = pci_request_regions(pci, "vgpu");
+	/*
+	 * Takes the device from processes that have mapped it by sysfs. Exclusive: else a
+	 * kernel without CONFIG_IO_STRICT_DEVMEM would let them map it anew.
+	 */
+	r = pci_request_regions_exclusive(pci, "vgpu");
 	if (r)
 		return r;
 	vgpu->registers = pci_iomap(pci, BAR_REGISTERS, 0);

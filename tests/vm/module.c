@@ -594,9 +594,19 @@ static void run_file_mapping(const char *path)
 	must(!is_write_back(line));
 }
 
+/* Of a device that the driver has. */
+static void run_file_refused(const char *path)
+{
+	int fd = open(path, O_RDWR);
+
+	must(fd >= 0);
+	must(module_map(fd, 0, PAGE, PROT_READ | PROT_WRITE) == MAP_FAILED);
+	must(errno == EINVAL);
+}
+
 static bool needs_channel(const char *command)
 {
-	return strcmp(command, "early") != 0 && strcmp(command, "file-mapping") != 0;
+	return strcmp(command, "early") != 0 && strncmp(command, "file-", 5) != 0;
 }
 
 int main(int argc, char **argv)
@@ -634,6 +644,8 @@ int main(int argc, char **argv)
 		run_mapping();
 	else if (!strcmp(command, "file-mapping"))
 		run_file_mapping(argument);
+	else if (!strcmp(command, "file-refused"))
+		run_file_refused(argument);
 	else if (strcmp(command, "open") != 0)
 		must(!"a known command");
 	say("%s: right", command);

@@ -129,11 +129,12 @@ test_memory_is_mapped_write_back() {
 	with_fake_host 'mount -t debugfs debugfs /sys/kernel/debug
 		device=/sys/bus/pci/devices/0000:00:01.0
 		module mapping
+		module file-refused $device/resource2
 		rmmod vgpu
 		echo 1 >$device/enable
 		module file-mapping $device/resource2'
 	grep -E "^(driver|sysfs): " out
-	all_right mapping file-mapping
+	all_right mapping file-refused file-mapping
 }
 
 test_driver_in_use_stays_and_device_can_be_taken() {
@@ -142,6 +143,7 @@ test_driver_in_use_stays_and_device_can_be_taken() {
 	fake_host
 	with_fake_host 'module hold >/run/hold & hold=$!
 		until grep -q holding /run/hold; do sleep 0.1; done
+		module file-refused /sys/bus/pci/devices/0000:00:01.0/resource2
 		rmmod vgpu 2>/run/rmmod && echo "unloaded while in use"
 		grep -o "Resource temporarily unavailable" /run/rmmod
 		echo 0000:00:01.0 >/sys/bus/pci/drivers/vgpu/unbind
@@ -150,7 +152,7 @@ test_driver_in_use_stays_and_device_can_be_taken() {
 		rmmod vgpu && echo "unload: right"
 		insmod /payload/modules/vgpu.ko && module works'
 	has out "Resource temporarily unavailable"
-	all_right hold "node gone" unload works
+	all_right file-refused hold "node gone" unload works
 	expect 1 grep "unloaded while in use" out
 }
 
