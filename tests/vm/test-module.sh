@@ -225,3 +225,81 @@ test_device_is_taken_from_a_computing_program() {
 	has out "vectorAdd: 1048576 values, 0 wrong: PASS"
 	has out clean
 }
+
+# sign KEY CERTIFICATE TO : the driver, by a program that is with the headers
+sign() {
+	[ -x "$headers/scripts/sign-file" ] ||
+		skip_option "no sign-file in $headers"
+	"$headers/scripts/sign-file" sha256 "$1" "$2" "$module" "$3"
+}
+
+# only_signed KEY CERTIFICATE ERROR OPTION... : a locked guest takes the driver with a
+# signature of this key; without one, or with that of a key that nobody knows, it has the
+# error. A program computes over the signed one.
+only_signed() {
+	local program=$build/tests/e2e/e2e-vectoradd
+	openssl req -new -x509 -newkey rsa:2048 -nodes -subj /CN=nobody \
+		-keyout nobody.pem -out nobody.crt 2>openssl.log
+	sign nobody.pem nobody.crt foreign.ko
+	sign "$1" "$2" signed.ko
+	# shellcheck source=../../scripts/lib/vgpud.sh
+	. "$top/scripts/lib/vgpud.sh"
+	run_dir=$PWD
+	start_vgpud soft ivshmem
+	expect 0 guest --timeout "$limit" --socket "$PWD/vgpud.sock" \
+		--lib "$(product libcuda.so.1)" --add "$program" \
+		--add "$module:/unsigned.ko" --add foreign.ko:/foreign.ko \
+		--add signed.ko:/signed.ko --env ASAN_OPTIONS=detect_leaks=0 \
+		"${@:4}" -- sh -c 'echo # after what the firmware has written
+		mount -t securityfs none /sys/kernel/security
+		echo "lockdown: $(cat /sys/kernel/security/lockdown)"
+		for name in unsigned foreign signed; do
+			echo "$name: $(insmod /$name.ko 2>&1 && echo loaded)"
+			[ ! -e /dev/vgpu0 ] || echo "$name: there is a device"
+		done
+		"$0" && rmmod vgpu && echo "unload: right"
+		dmesg | grep -E "locked down|module is rejected|module loading is"' \
+		"$program" >out || { cat out && return 1; }
+	stop_vgpud
+	grep -F ": $3" out
+	has out "lockdown: none [integrity] confidentiality"
+	same "number of refusals" "$(grep -cE "^(unsigned|foreign): .*: $3$" out)" 2
+	has out "signed: loaded"
+	same "devices" "$(grep "a device$" out)" "signed: there is a device"
+	grep "vectorAdd: .* 0 wrong: PASS" out
+	all_right unload
+}
+
+# The kernel is locked from its command line on. Its build's key is in its keyring.
+test_locked_kernel_takes_a_signed_driver_and_no_other() {
+	local keys=$kernel/linux/certs
+	need_kernel_with CONFIG_MODULE_SIG
+	[ -e "$keys/signing_key.pem" ] ||
+		skip_option "no key of the kernel's build (run --kernel debug)"
+	driver
+	only_signed "$keys/signing_key.pem" "$keys/signing_key.x509" \
+		"Operation not permitted" --append lockdown=integrity
+}
+
+# The key is one that the firmware has in its variable db, as the package ovmf has it for
+# tests: the firmware starts a kernel that is signed with it, and the kernel trusts it.
+test_secure_boot_takes_a_signed_driver_and_no_other() {
+	local uefi=/usr/share/OVMF code=OVMF_CODE_4M.snakeoil.fd
+	local flash=if=pflash,format=raw
+	local keys=/usr/share/ovmf/PkKek-1-snakeoil
+	[ -z "$kernel" ] || need_kernel_with CONFIG_EFI_STUB
+	[ -e $uefi/OVMF_VARS_4M.snakeoil.fd ] || skip_option "no UEFI (package ovmf)"
+	command -v sbsign >/dev/null || skip_option "no sbsign (package sbsigntool)"
+	driver
+	guest -- true
+	openssl rsa -in $keys.key -passin pass:snakeoil -out key.pem 2>openssl.log
+	sbsign --key key.pem --cert $keys.pem --output kernel.signed \
+		"${VGPU_GUEST_DIR:-$build/guest}/kernel.image"
+	cp $uefi/OVMF_VARS_4M.snakeoil.fd vars.fd
+	only_signed key.pem $keys.pem "Key was rejected by service" \
+		--qemu "-machine smm=on -kernel $PWD/kernel.signed" \
+		--qemu "-global driver=cfi.pflash01,property=secure,value=on" \
+		--qemu "-drive $flash,unit=0,readonly=on,file=$uefi/$code" \
+		--qemu "-drive $flash,unit=1,file=$PWD/vars.fd"
+	grep "locked down from EFI Secure Boot" out
+}
