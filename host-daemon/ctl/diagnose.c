@@ -64,6 +64,7 @@ static void look_at_host(struct doctor *doctor, const char *path)
 
 	config_check_host(doctor->config, &mistakes);
 	text = mistakes_take(&mistakes);
+	mistakes_deinit(&mistakes);
 	if (text)
 		add_mistakes(doctor, text);
 	else
@@ -86,10 +87,10 @@ static void look_at_config(
 			failed ? failed : path, strerror(-r));
 		return;
 	}
-	r = config_new(configp, &sources, &error);
-	if (r == CONFIG_E_INVALID)
+	r = config_new_of_right(configp, &sources, &error);
+	if (error)
 		add_mistakes(doctor, error);
-	else if (!r)
+	if (!r)
 		r = paths_complete(*configp);
 	if (r)
 		return;

@@ -110,7 +110,7 @@ static char *log_file_of(const char *path)
 	_vgpu_cleanup_(vgpu_freep) char *failed = NULL, *error = NULL;
 
 	if (config_sources_read(&sources, path, &failed) ||
-		config_new(&config, &sources, &error) || !config->log_file)
+		config_new_of_right(&config, &sources, &error) || !config->log_file)
 		return NULL;
 	return strdup(config->log_file);
 }

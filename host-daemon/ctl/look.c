@@ -11,6 +11,7 @@
 #include "ctl/client.h"
 #include "ctl/output.h"
 #include "vgpu/cleanup.h"
+#include "vgpud/config.h"
 
 typedef void (*reply_fn)(const VgpuCtl__Reply *reply, json_t *json);
 
@@ -48,44 +49,123 @@ static void print_row(const VgpuCtl__Vm *vm)
 		output_use(vm->host_memory, vm->host_memory_limit, host));
 }
 
-/* Adds one part of the list, or prints it. Return: whether more follow. */
-static bool take_list(const VgpuCtl__Vms *list, json_t *array, char after[static 256])
+/* Adds one part of the list, and prints it if wanted. Return: whether more follow. */
+static bool take_list(
+	const VgpuCtl__Vms *list, json_t *array, bool is_printed, char after[static 256])
 {
 	for (size_t i = 0; i < list->n_vms; i++) {
-		if (array)
-			json_array_append_new(array, json_of_vm(list->vms[i]));
-		else
+		json_array_append_new(array, json_of_vm(list->vms[i]));
+		if (is_printed)
 			print_row(list->vms[i]);
 		snprintf(after, 256, "%s", list->vms[i]->name);
 	}
 	return list->more && list->n_vms;
 }
 
+static bool is_listed(const json_t *array, const char *vm)
+{
+	size_t i;
+	json_t *entry;
+
+	json_array_foreach(array, i,
+		entry) if (!strcmp(json_string_value(json_object_get(entry, "name")),
+				   vm)) return true;
+	return false;
+}
+
+/* Why vgpud does not serve the VM of a file, its first mistake, to be freed. */
+static char *reason_of(const struct config_source *source, const struct config *config,
+	const char *mistakes)
+{
+	const size_t size = strlen(source->path);
+	const char *line = source->is_left_out ? mistakes : NULL;
+
+	while (line && (strncmp(line, source->path, size) || line[size] != ':')) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	if (line)
+		return strndup(line, strcspn(line, "\n"));
+	if (source->is_left_out)
+		return strdup("it has mistakes: vgpud --check names them");
+	return strdup(config && !config_find_vm(config, source->vm)
+			      ? "it has no section"
+			      : "vgpud has not read it: systemctl reload vgpud");
+}
+
+/* The files of VMs that vgpud does not serve, if this user may read them. */
+static json_t *find_left_out(const char *path, const json_t *listed)
+{
+	_vgpu_cleanup_(config_sources_deinit) struct config_sources sources =
+		CONFIG_SOURCES_NULL;
+	_vgpu_cleanup_(config_freep) struct config *config = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *failed = NULL, *mistakes = NULL;
+	json_t *array = json_array();
+
+	if (config_sources_read(&sources, path, &failed) ||
+		config_new_of_right(&config, &sources, &mistakes) < 0)
+		return array;
+	for (size_t i = 1; i < sources.n; i++) {
+		const struct config_source *source = &sources.list[i];
+		_vgpu_cleanup_(vgpu_freep) char *reason = NULL;
+
+		if (is_listed(listed, source->vm))
+			continue;
+		reason = reason_of(source, config, mistakes);
+		json_array_append_new(
+			array, json_pack("{s:s,s:s,s:s}", "name", source->vm, "file",
+				       source->path, "reason", reason ? reason : ""));
+	}
+	return array;
+}
+
+static void print_left_out(const json_t *array)
+{
+	size_t i;
+	json_t *entry;
+
+	json_array_foreach(array, i, entry)
+	{
+		const char *name, *file, *reason;
+
+		if (json_unpack(entry, "{s:s,s:s,s:s}", "name", &name, "file", &file,
+			    "reason", &reason))
+			continue;
+		fprintf(stderr, "vgpuctl: %s is not served: %s%s%s\n", name,
+			*reason == '/' ? "" : file, *reason == '/' ? "" : ": ", reason);
+	}
+}
+
 enum ctl_status ctl_list(const struct ctl_options *options, char **arguments)
 {
-	json_t *array = options->is_json ? json_array() : NULL;
+	json_t *array = json_array(), *left_out = NULL;
 	struct client client;
 	enum ctl_status status;
 	char after[256] = "";
 	bool more = true;
 
 	status = client_open(&client, options->socket);
-	if (!status && !array)
+	if (!status && !options->is_json)
 		printf("%-24s %-9s %9s %9s %15s %15s\n", "NAME", "TRANSPORT", "CONNECTED",
 			"SESSIONS", "DEVICE-MEMORY", "HOST-MEMORY");
 	while (!status && more) {
 		VgpuCtl__Reply *reply;
 
 		status = client_list(&client, after, &reply);
-		more = !status && take_list(reply->list, array, after);
+		more = !status && take_list(reply->list, array, !options->is_json, after);
 		ctl_reply_freep(&reply);
 	}
+	if (!status)
+		left_out = find_left_out(client.hello->config, array);
 	client_close(&client);
-	if (status || !array) {
-		json_decref(array);
-		return output_end(status);
-	}
-	return output_json(json_pack("{s:o}", "vms", array));
+	if (!status && options->is_json)
+		return output_json(
+			json_pack("{s:o,s:o}", "vms", array, "not_served", left_out));
+	if (!status)
+		print_left_out(left_out);
+	json_decref(array);
+	json_decref(left_out);
+	return output_end(status);
 }
 
 /*

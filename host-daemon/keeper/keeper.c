@@ -565,7 +565,7 @@ static int try_reload(struct keeper *keeper)
 	struct config *config;
 	int kept, r;
 
-	r = config_load(keeper->path, &kept, &config);
+	r = config_load(keeper->path, *keeper->configp, &kept, &config);
 	return r ? r : use_config(keeper, config, kept);
 }
 

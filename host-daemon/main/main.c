@@ -183,7 +183,7 @@ static bool has_room(int fd)
 static int load(const char *path, int state, int *sourcesp, struct config **configp)
 {
 	if (state < 0)
-		return config_load(path, sourcesp, configp);
+		return config_load(path, NULL, sourcesp, configp);
 	*sourcesp = handover_find_sources(state);
 	if (*sourcesp >= 0 && !config_load_kept(*sourcesp, configp))
 		return 0;
@@ -191,7 +191,7 @@ static int load(const char *path, int state, int *sourcesp, struct config **conf
 	vgpu_log_error("the configuration that an earlier vgpud has stored cannot be "
 		       "used: %s is read instead",
 		path);
-	return config_load(path, sourcesp, configp);
+	return config_load(path, NULL, sourcesp, configp);
 }
 
 static int run_keeper(const char *path, bool check, unsigned int n_stored_max)
@@ -206,12 +206,13 @@ static int run_keeper(const char *path, bool check, unsigned int n_stored_max)
 	vgpu_log_init("vgpud", VGPU_LOG_INFO);
 	forbid_reading();
 	notify_init();
-	if (!check)
-		state = store_inherit(n_stored_max);
+	if (check)
+		return config_load_check(path);
+	state = store_inherit(n_stored_max);
 	console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	r = load(path, state, &sources, &config);
-	if (r || check)
-		return r ? r : config_load_check(config);
+	if (r)
+		return r;
 	vgpu_log_init("vgpud", config->log_level);
 	r = config_load_log(config);
 	if (!r) {

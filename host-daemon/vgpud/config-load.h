@@ -13,18 +13,24 @@
 /*
  * Reads and completes a configuration; the reason of a failure is logged.
  *
+ * Files of the folder that have mistakes are left out, which is logged, unless their VM
+ * is served now: then the whole configuration is refused.
+ *
  * @path:	of the main file
+ * @served:	the configuration in force; NULL: none
  * @keptp:	its sources as a memory file, owned by the caller
  *
  * Return: 0, or an exit status.
  */
-int config_load(const char *path, int *keptp, struct config **configp);
+int config_load(const char *path, const struct config *served, int *keptp,
+	struct config **configp);
 
-/* The same from such a memory file. */
+/* The same from such a memory file, which has no mistakes. */
 int config_load_kept(int kept, struct config **configp);
 
-/* Logs what this host lacks for a configuration. Return: 0, or an exit status. */
-int config_load_check(const struct config *config);
+/* Logs all mistakes, or what this host lacks for the configuration. Return: 0, or an exit
+ * status. */
+int config_load_check(const char *path);
 
 /* Opens the log file, if one is configured, as standard error. Return: 0, or an exit
  * status. */

@@ -51,8 +51,18 @@ static int add(struct config_sources *sources, char *path, char *text)
 		free(text);
 		return vgpu_error_origin(-ENOMEM);
 	}
-	list[sources->n++] = (struct config_source){ path, text, vm };
+	list[sources->n++] =
+		(struct config_source){ .path = path, .text = text, .vm = vm };
 	return 0;
+}
+
+static int add_unreadable(struct config_sources *sources, char *path, int error)
+{
+	const int r = add(sources, path, strdup(""));
+
+	if (!r)
+		sources->list[sources->n - 1].error = error;
+	return r ? vgpu_error_trace(r) : 0;
 }
 
 /* Takes the path. */
@@ -67,11 +77,12 @@ static int add_file(struct config_sources *sources, char *path, char **failedp)
 	/* A FIFO is an error then, instead of a wait for its writer. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	r = fd < 0 ? -errno : config_read(fd, &text);
-	if (r) {
-		*failedp = path;
-		return vgpu_error_trace(r);
-	}
-	return add(sources, path, text);
+	if (!r)
+		return add(sources, path, text);
+	if (sources->n && r != -ENOMEM)
+		return add_unreadable(sources, path, r);
+	*failedp = path;
+	return vgpu_error_trace(r);
 }
 
 static int is_source(const struct dirent *entry)
@@ -155,9 +166,13 @@ static int write_all(const struct config_sources *sources, FILE *file)
 	int r = write_string(file, sources->has_folder ? CONFIG_SOURCE_FOLDER : "");
 
 	for (size_t i = 0; i < sources->n && !r; i++) {
-		r = write_string(file, sources->list[i].path);
+		const struct config_source *source = &sources->list[i];
+
+		if (source->is_left_out)
+			continue;
+		r = write_string(file, source->path);
 		if (!r)
-			r = write_string(file, sources->list[i].text);
+			r = write_string(file, source->text);
 	}
 	if (!r && ftello(file) > KEPT_MAX)
 		r = -EFBIG;

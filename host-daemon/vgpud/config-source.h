@@ -20,7 +20,9 @@
 struct config_source {
 	char *path;
 	char *text;
-	char *vm; /* the only VM for a file VM.conf; NULL: the main file */
+	char *vm;	  /* the only VM for a file VM.conf; NULL: the main file */
+	int error;	  /* -errno: a file of the folder that cannot be read */
+	bool is_left_out; /* it is not parsed, nor kept */
 };
 
 struct config_sources {
@@ -36,12 +38,13 @@ struct config_sources {
 	}
 
 /*
- * Reads a main file and those of its folder.
+ * Reads a main file and those of its folder. It fails for none of the latter, which are
+ * a VM's: see config_new().
  *
  * @failedp:	on error the path that could not be read, to be freed; NULL: none of them
  *
- * Return: 0 or -errno; -EFBIG for a file that is too large to be a configuration, -E2BIG
- * for too many of them.
+ * Return: 0 or -errno; -EFBIG for a main file that is too large to be a configuration,
+ * -E2BIG for too many of them.
  */
 int config_sources_read(struct config_sources *sources, const char *path, char **failedp);
 

@@ -723,6 +723,8 @@ static int parse_source(struct parser *parser, const struct config_source *sourc
 	parser->source = source;
 	parser->rest = source->text;
 	parser->place = (struct text_place){ .file = file };
+	if (source->is_left_out)
+		return 0;
 	if (!source->vm)
 		parser->config->place.file = file;
 	parser->section[0] = '\0';
@@ -730,6 +732,8 @@ static int parse_source(struct parser *parser, const struct config_source *sourc
 	parser->vm = NULL;
 	parser->wrongp = &parser->vgpud_wrong;
 	parser->has_keys = false;
+	if (source->error)
+		mistake(parser, "it cannot be read: %s", strerror(-source->error));
 	if (ini_parse_stream(read_line, parser, handle_key, parser) < -1)
 		return vgpu_error_origin(-ENOMEM);
 	return 0;
@@ -753,8 +757,9 @@ static struct config *config_with_defaults(void)
 	return config->driver && config->nvml ? config : config_free(config);
 }
 
-int config_new(
-	struct config **configp, const struct config_sources *sources, char **errorp)
+/* @wrong:	which of the sources have mistakes; NULL: does not matter */
+static int parse_all(struct config **configp, const struct config_sources *sources,
+	bool *wrong, char **errorp)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = config_with_defaults();
 	struct parser parser = { .config = config };
@@ -771,8 +776,11 @@ int config_new(
 		mistakes_deinit(&parser.mistakes);
 		return vgpu_error_origin(-ENOMEM);
 	}
+	for (size_t i = 0; i < sources->n && wrong; i++)
+		wrong[i] = mistakes_are_in(&parser.mistakes, config->files[i]);
 	if (parser.mistakes.n) {
 		*errorp = mistakes_take(&parser.mistakes);
+		mistakes_deinit(&parser.mistakes);
 		return CONFIG_E_INVALID;
 	}
 	*configp = config;
@@ -780,10 +788,78 @@ int config_new(
 	return 0;
 }
 
+int config_new(
+	struct config **configp, const struct config_sources *sources, char **errorp)
+{
+	return parse_all(configp, sources, NULL, errorp);
+}
+
+/* Adds text, which it takes, to all. Return: 0 or -ENOMEM. */
+static int add_text(char **allp, char *text)
+{
+	char *all;
+	int n;
+
+	if (!*allp) {
+		*allp = text;
+		return 0;
+	}
+	n = asprintf(&all, "%s\n%s", *allp, text);
+	free(text);
+	if (n < 0)
+		return vgpu_error_origin(-ENOMEM);
+	free(*allp);
+	*allp = all;
+	return 0;
+}
+
+/* Return: whether there is one more that is left out. */
+static bool leave_out(struct config_sources *sources, const bool *wrong)
+{
+	bool is_more = false;
+
+	for (size_t i = 1; i < sources->n; i++) {
+		is_more |= wrong[i];
+		sources->list[i].is_left_out |= wrong[i];
+	}
+	return is_more;
+}
+
+/*
+ * A file may be wrong by what another has, such as a socket; so the rest is parsed again
+ * until nothing in it is wrong.
+ */
+int config_new_of_right(
+	struct config **configp, struct config_sources *sources, char **errorp)
+{
+	_vgpu_cleanup_(vgpu_freep) char *all = NULL;
+	_vgpu_cleanup_(vgpu_freep) bool *wrong = calloc(sources->n, sizeof(*wrong));
+	char *text;
+	int r;
+
+	*errorp = NULL;
+	if (!wrong)
+		return vgpu_error_origin(-ENOMEM);
+	while ((r = parse_all(configp, sources, wrong, &text)) == CONFIG_E_INVALID) {
+		r = add_text(&all, text);
+		if (r)
+			return r;
+		if (wrong[0] || !leave_out(sources, wrong)) {
+			r = CONFIG_E_INVALID;
+			break;
+		}
+	}
+	if (r < 0)
+		return vgpu_error_trace(r);
+	*errorp = all;
+	all = NULL;
+	return r;
+}
+
 int config_new_from_text(
 	struct config **configp, const char *path, const char *text, char **errorp)
 {
-	struct config_source source = { (char *)path, (char *)text, NULL };
+	struct config_source source = { .path = (char *)path, .text = (char *)text };
 
 	return config_new(configp, &(struct config_sources){ &source, 1, false }, errorp);
 }
@@ -843,6 +919,16 @@ int config_read(int fd, char **textp)
 	*textp = text;
 	text = NULL;
 	return 0;
+}
+
+const struct config_vm *config_find_vm(const struct config *config, const char *name)
+{
+	const struct config_vm *vm;
+
+	TAILQ_FOREACH(vm, &config->vms, entry)
+		if (!strcmp(vm->name, name))
+			return vm;
+	return NULL;
 }
 
 const struct config_vm *config_vm_at(const struct config *config, unsigned int index)

@@ -123,7 +123,17 @@ struct config {
  */
 int config_new(
 	struct config **configp, const struct config_sources *sources, char **errorp);
-/* The same for one main file without a folder. */
+/*
+ * The same without the files of the folder that have mistakes, so that these keep no
+ * other VM from its device. They are marked as left out.
+ *
+ * @errorp:	all mistakes, also on success; NULL: none
+ *
+ * Return: 0, CONFIG_E_INVALID: the main file has some, or -errno.
+ */
+int config_new_of_right(
+	struct config **configp, struct config_sources *sources, char **errorp);
+/* config_new() for one main file without a folder. */
 int config_new_from_text(
 	struct config **configp, const char *path, const char *text, char **errorp);
 struct config *config_free(struct config *config);
@@ -131,6 +141,7 @@ struct config *config_free(struct config *config);
 /* Reads a file into a string that the caller frees. Return: 0 or -errno. */
 int config_read(int fd, char **textp);
 
+const struct config_vm *config_find_vm(const struct config *config, const char *name);
 const struct config_vm *config_vm_at(const struct config *config, unsigned int index);
 /* Return: the path of the socket for vgpuctl, or NULL if there is none. */
 const char *config_ctl_socket(const struct config *config);

@@ -26,6 +26,21 @@ static void append(struct mistakes *mistakes, const char *line)
 	mistakes->text = text;
 }
 
+static void add_file(struct mistakes *mistakes, const char *file)
+{
+	const char **files;
+
+	if (mistakes_are_in(mistakes, file))
+		return;
+	files = reallocarray(mistakes->files, mistakes->n_files + 1, sizeof(*files));
+	if (!files) {
+		mistakes->no_memory = true;
+		return;
+	}
+	mistakes->files = files;
+	files[mistakes->n_files++] = file;
+}
+
 void mistakes_add(
 	struct mistakes *mistakes, struct text_place place, const char *format, ...)
 {
@@ -34,6 +49,7 @@ void mistakes_add(
 	va_list ap;
 	int n;
 
+	add_file(mistakes, place.file);
 	if (mistakes->n++ >= MISTAKES_MAX)
 		return;
 	va_start(ap, format);
@@ -63,8 +79,19 @@ char *mistakes_take(struct mistakes *mistakes)
 	return text;
 }
 
+bool mistakes_are_in(const struct mistakes *mistakes, const char *file)
+{
+	for (size_t i = 0; i < mistakes->n_files; i++)
+		if (mistakes->files[i] == file)
+			return true;
+	return false;
+}
+
 void mistakes_deinit(struct mistakes *mistakes)
 {
 	free(mistakes->text);
+	free(mistakes->files);
 	mistakes->text = NULL;
+	mistakes->files = NULL;
+	mistakes->n_files = 0;
 }

@@ -6,6 +6,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Where in which file. */
 struct text_place {
@@ -17,6 +18,8 @@ struct mistakes {
 	char *text; /* one line each, the last without its newline; NULL: none */
 	unsigned int n;
 	bool no_memory;
+	const char **files; /* those that have one, each once */
+	size_t n_files;
 };
 
 /* Adds 'FILE:LINE: ' and a sentence. Beyond MISTAKES_MAX they are only counted. */
@@ -25,5 +28,8 @@ void mistakes_add(struct mistakes *mistakes, struct text_place place, const char
 
 /* Adds the number of omitted mistakes. Return: the text, owned by the caller. */
 char *mistakes_take(struct mistakes *mistakes);
+
+/* Whether one is in that file: the string of its place, not one like it. */
+bool mistakes_are_in(const struct mistakes *mistakes, const char *file);
 
 void mistakes_deinit(struct mistakes *mistakes);

@@ -92,21 +92,30 @@ TEST(files_of_the_folder_are_read_in_the_order_of_their_names)
 	config_sources_deinit(&sources);
 }
 
-TEST(a_file_that_cannot_be_read_is_named)
+TEST(a_main_file_that_cannot_be_read_is_named)
 {
-	char path[256], *failed;
+	char *failed;
 
 	check_eq(read_sources(&failed), -ENOENT);
 	check(strstr(failed, "/vgpud.conf"));
 	free(failed);
+	check_eq(sources.n, 0);
+}
+
+TEST(a_file_of_a_vm_that_cannot_be_read_is_a_mistake)
+{
+	struct config *config;
+	char path[256], *error;
+
 	make_folder();
 	put("vgpud.conf", "");
 	snprintf(path, sizeof(path), "%s/vm.d/a.conf", test_tmpdir());
 	check_eq(symlink("nowhere", path), 0);
-	check_eq(read_sources(&failed), -ENOENT);
-	check_str(failed, path);
-	free(failed);
-	check_eq(sources.n, 0);
+	error = parse(&config);
+	check(strstr(error, "/vm.d/a.conf:0: it cannot be read: No such file"));
+	check_eq(sources.list[1].error, -ENOENT);
+	free(error);
+	config_sources_deinit(&sources);
 }
 
 TEST(a_folder_that_is_none_is_named)
@@ -246,17 +255,19 @@ TEST(a_file_with_zeroes_is_a_mistake_in_their_line)
 	config_sources_deinit(&sources);
 }
 
-TEST(a_fifo_is_named_and_delays_nothing)
+TEST(a_fifo_is_a_mistake_and_delays_nothing)
 {
-	char path[256], *failed;
+	struct config *config;
+	char path[256], *error;
 
 	make_folder();
 	put("vgpud.conf", "[vm z]\nsocket = /z\n");
 	snprintf(path, sizeof(path), "%s/vm.d/a.conf", test_tmpdir());
 	check_eq(mkfifo(path, 0600), 0);
-	check_eq(read_sources(&failed), -ESPIPE);
-	check_str(failed, path);
-	free(failed);
+	error = parse(&config);
+	check(strstr(error, "/vm.d/a.conf:0: it cannot be read: Illegal seek"));
+	free(error);
+	config_sources_deinit(&sources);
 }
 
 TEST(one_socket_in_two_files_is_named_by_both)
@@ -290,5 +301,99 @@ TEST(a_vm_of_the_main_file_is_named_by_the_second_one)
 	check(strstr(error, "/vm.d/a.conf:2: there is a [vm a] in /"));
 	check(strstr(error, "/vgpud.conf:1 already"));
 	free(error);
+	config_sources_deinit(&sources);
+}
+
+/*
+ * The right ones of them
+ */
+
+/* As parse(), without those that are wrong. Returns: their mistakes, to be freed. */
+static char *parse_right(struct config **configp, int expected)
+{
+	char *failed, *error;
+
+	check_eq(read_sources(&failed), 0);
+	check_eq(config_new_of_right(configp, &sources, &error), expected);
+	return error;
+}
+
+TEST(a_wrong_file_takes_no_other_vm_along)
+{
+	struct config *config;
+	struct config_sources taken;
+	char *error;
+	int fd;
+
+	make_folder();
+	put("vgpud.conf", "[vm z]\nsocket = /z\n");
+	put("vm.d/a.conf", "[vm a]\nsocket = /a\nsize = 3\n");
+	put("vm.d/b.conf", "[vm b]\nsocket = /b\n");
+	put("vm.d/c.conf", "");
+	put("vm.d/d.conf", "[vm d]\nsocket = /z\n");
+	error = parse_right(&config, 0);
+	check(strstr(error, "/vm.d/a.conf:3: size is "));
+	check(strstr(error, "/vm.d/d.conf:2: socket /z is the one of [vm z] already"));
+	free(error);
+	check_eq(config->n_vms, 2);
+	check(config_find_vm(config, "b") && config_find_vm(config, "z"));
+	check(!config_find_vm(config, "a"));
+	config_free(config);
+	check(sources.list[1].is_left_out && !sources.list[2].is_left_out);
+	check(!sources.list[3].is_left_out && sources.list[4].is_left_out);
+
+	/* A broker gets what was parsed. */
+	check_eq(config_sources_keep(&sources, &fd), 0);
+	check_eq(config_sources_take(&taken, fd), 0);
+	close(fd);
+	check_eq(taken.n, 3);
+	check_str(taken.list[1].vm, "b");
+	check_str(taken.list[2].vm, "c");
+	config_sources_deinit(&taken);
+	config_sources_deinit(&sources);
+}
+
+TEST(all_files_of_vms_may_be_wrong)
+{
+	struct config *config;
+	char *error;
+
+	make_folder();
+	put("vgpud.conf", "");
+	put("vm.d/a.conf", "x\n");
+	error = parse_right(&config, 0);
+	check(strstr(error, "/vm.d/a.conf:1: "));
+	free(error);
+	check_eq(config->n_vms, 0);
+	config_free(config);
+	config_sources_deinit(&sources);
+}
+
+TEST(a_wrong_main_file_is_refused)
+{
+	struct config *config = NULL;
+	char *error;
+
+	make_folder();
+	put("vgpud.conf", "[vgpud]\ndriver = x\n");
+	put("vm.d/a.conf", "[vm a]\nsize = 3\n");
+	error = parse_right(&config, CONFIG_E_INVALID);
+	check(strstr(error, "/vgpud.conf:2: "));
+	check(strstr(error, "/vm.d/a.conf:2: "));
+	free(error);
+	check(!config);
+	config_sources_deinit(&sources);
+}
+
+TEST(without_a_mistake_there_is_no_text)
+{
+	struct config *config;
+
+	make_folder();
+	put("vgpud.conf", "");
+	put("vm.d/a.conf", "[vm a]\nsocket = /a\n");
+	check(!parse_right(&config, 0));
+	check_eq(config->n_vms, 1);
+	config_free(config);
 	config_sources_deinit(&sources);
 }

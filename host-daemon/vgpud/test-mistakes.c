@@ -93,3 +93,18 @@ TEST(a_mistake_of_any_length_is_kept_whole)
 	check_str(text + strlen("vgpud.conf:1: "), value);
 	mistakes_deinit(&mistakes);
 }
+
+TEST(the_files_with_mistakes_are_known)
+{
+	static char one[] = "one", same[] = "one", two[] = "two";
+
+	begin();
+	for (int i = 0; i < 100; i++)
+		mistakes_add(&mistakes, (struct text_place){ one, i }, "wrong");
+	mistakes_add(&mistakes, (struct text_place){ two, 1 }, "wrong");
+	check(mistakes_are_in(&mistakes, one) && mistakes_are_in(&mistakes, two));
+	check(!mistakes_are_in(&mistakes, same));
+	check_eq(mistakes.n_files, 2);
+	mistakes_deinit(&mistakes);
+	check(!mistakes_are_in(&mistakes, one));
+}

@@ -246,5 +246,121 @@ class Mistakes(unittest.TestCase):
             self.assertEqual(done.returncode, NO_VGPUD, (socket, done))
 
 
+class FilesAtStart(unittest.TestCase):
+    """A file of a VM that is wrong when vgpud starts, or reads it for the first time."""
+
+    def prepare(self, folder):
+        self.config, self.socket, self.files = (folder / "vgpud.conf", folder / "control",
+                                                folder / "vm.d")
+        self.files.mkdir()
+        self.put("a", "size = 3\n")
+        self.put("b", "handles = 77\n")
+        (self.files / "c.conf").symlink_to("nowhere")
+        (self.files / "d.conf").write_text("# nothing\n")
+        return f"ctl-socket = {self.socket}\n"
+
+    def put(self, name, more=""):
+        (self.files / f"{name}.conf").write_text(
+            f"[vm {name}]\ntransport = socket\nsocket = {self.files.parent / name}\n{more}")
+
+    def setUp(self):
+        self.host = Host(BUILD, prepare=self.prepare,
+                         extra=f"worker = {BUILD}/tests/broker/fake-worker\n")
+        self.host.__enter__()
+        self.addCleanup(self.host.__exit__)
+
+    def ctl(self, *words):
+        return subprocess.run([CTL, "--socket", self.socket, *words], timeout=60, text=True,
+                              capture_output=True, check=False)
+
+    def served(self):
+        done = json.loads(self.ctl("list", "--json").stdout)
+        return [vm["name"] for vm in done["vms"]], done["not_served"]
+
+    def check(self):
+        return subprocess.run([BUILD / "host-daemon/main/vgpud", "--check", "--config",
+                               self.config], timeout=60, text=True, capture_output=True,
+                              check=False)
+
+    def reload(self, answer="is in force"):
+        n_before = len(re.findall(answer, self.host.text()))
+        self.host.process.send_signal(signal.SIGHUP)
+        self.host.wait_for(answer, n_before + 1)
+
+    def test_the_others_are_served(self):
+        place = f"{self.files}/a.conf:4: size is "
+        # At its start vgpud says so before it has opened its log file.
+        self.reload()
+        self.host.wait_for(re.escape(place))
+        self.host.wait_for(r"/a\.conf is left out: \[vm a\] is not served")
+        self.host.wait_for(r"/c\.conf:0: it cannot be read: No such file")
+        self.host.wait_for(r"/d\.conf has no section \[vm d\]")
+        names, left_out = self.served()
+        self.assertEqual(names, ["b", "raw"])
+        self.assertEqual([entry["name"] for entry in left_out], ["a", "c", "d"])
+        self.assertEqual([entry["file"] for entry in left_out],
+                         [f"{self.files}/{name}.conf" for name in "acd"])
+        self.assertIn(place, left_out[0]["reason"])
+        self.assertIn("it cannot be read", left_out[1]["reason"])
+        self.assertEqual(left_out[2]["reason"], "it has no section")
+
+        said = self.ctl("list").stderr.splitlines()
+        self.assertEqual(len(said), 3)
+        self.assertTrue(said[0].startswith(f"vgpuctl: a is not served: {place}"), said)
+        self.assertEqual(said[2],
+                         f"vgpuctl: d is not served: {self.files}/d.conf: it has no section")
+        found = self.ctl("doctor").stdout
+        self.assertIn(place, found)
+        self.assertRegex(found, r"configuration: .*/c\.conf:0: ")
+
+        done = self.check()
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn(place, done.stderr)
+
+    def test_an_empty_file_is_no_mistake(self):
+        self.put("a")
+        (self.files / "c.conf").unlink()
+        done = self.check()
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("d.conf has no section [vm d]", done.stderr)
+
+    def test_a_reload_takes_those_that_are_right(self):
+        self.put("e")
+        self.assertEqual(self.served()[1][-1]["reason"],
+                         "vgpud has not read it: systemctl reload vgpud")
+        self.reload()
+        self.assertEqual(self.served()[0], ["b", "e", "raw"])
+        self.put("a")
+        self.reload()
+        self.assertEqual(self.served()[0], ["a", "b", "e", "raw"])
+
+    def test_a_vm_that_is_served_keeps_its_device(self):
+        self.put("b", "size = 3\n")
+        self.put("e")
+        self.reload("the configuration stays as it was")
+        self.assertEqual(self.served()[0], ["b", "raw"])
+        # The file of another VM that takes its socket is refused by it as well.
+        self.put("b", "handles = 77\n")
+        (self.files / "0.conf").write_text(
+            f"[vm 0]\ntransport = socket\nsocket = {self.files.parent / 'b'}\n")
+        self.reload("the configuration stays as it was")
+        self.assertEqual(self.served()[0], ["b", "raw"])
+        (self.files / "0.conf").unlink()
+        self.reload()
+        self.assertEqual(self.served()[0], ["b", "e", "raw"])
+
+    def test_the_main_file_has_to_be_right(self):
+        self.config.write_text(self.config.read_text() + "handles = many\n")
+        self.reload("the configuration stays as it was")
+        self.assertEqual(self.check().returncode, 2)
+        done = subprocess.run([BUILD / "host-daemon/main/vgpud", "--config", self.config],
+                              timeout=60, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 2)
+
+    def test_a_change_by_vgpuctl_leaves_them_out_as_well(self):
+        self.assertEqual(self.ctl("set", "b", "handles=99").returncode, 0)
+        self.assertEqual(self.served()[0], ["b", "raw"])
+
+
 if __name__ == "__main__":
     sys.exit(tap.unittest_main())

@@ -174,6 +174,21 @@ static void check_sizes(char *text)
 	}
 }
 
+/* What is not left out has no mistakes, and is the same then. */
+static void check_right(struct config_sources *sources)
+{
+	_vgpu_cleanup_(config_freep) struct config *config = NULL, *again = NULL;
+	_vgpu_cleanup_(vgpu_freep) char *mistakes = NULL, *error = NULL;
+
+	if (config_new_of_right(&config, sources, &mistakes)) {
+		need(mistakes && !config);
+		return;
+	}
+	need(!config_new(&again, sources, &error));
+	need(config->n_vms == again->n_vms && !error);
+	need(sources->n < 2 || !sources->list[1].is_left_out == !mistakes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
@@ -186,8 +201,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (used <= size) {
 		more = strndup((const char *)data + used, size - used);
-		list[1] = (struct config_source){ (char *)"vm.d/a.conf", more,
-			(char *)"a" };
+		list[1] = (struct config_source){
+			.path = (char *)"vm.d/a.conf", .text = more, .vm = (char *)"a"
+		};
 		sources.n = 2;
 		sources.has_folder = true;
 	}
@@ -199,6 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (error)
 		check_error(error, &sources);
 	check_kept(&sources);
+	check_right(&sources);
 	check_sizes(text);
 	return 0;
 }
