@@ -11,11 +11,13 @@ packages_build=(
 # clang makes PTX from test kernels, and fuzzers; llvm names the functions in what
 # these report; gcc's offloading compiler and its runtime's plugin make OpenMP programs;
 # clang-format of this version is what scripts/check-style knows; zsh completes; vgpuctl
-# attaches domains of libvirt's daemon; the manifests for KubeVirt are YAML
+# attaches domains of libvirt's daemon; the manifests for KubeVirt are YAML; the policy
+# for SELinux is compiled, and loaded in a guest
 packages_test=(
 	clang clang-format-14 libclang-rt-14-dev llvm gcc-12-offload-nvptx
 	libgomp-plugin-nvptx1 zsh libvirt-daemon libvirt-daemon-driver-qemu
-	libvirt-clients python3-yaml
+	libvirt-clients python3-yaml checkpolicy semodule-utils
+	policycoreutils selinux-utils
 )
 # for scripts/test-cross
 packages_cross=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)

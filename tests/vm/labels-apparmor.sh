@@ -6,14 +6,15 @@
 #
 #   NAME: attached | refused    whether QEMU has the device, "refused" with its reason
 #   NAME| OPERATION PATH        what the kernel denied meanwhile, one line each
+# shellcheck disable=SC3043 # busybox has local
 
 n_profiles=0
 hook=/etc/libvirt/hooks/qemu.d/vgpu
 
 # denials NAME : since the last call
 denials() {
-	dmesg -c | sed -n 's/.*apparmor="DENIED" operation="\([^"]*\)".* name="\([^"]*\)".*/\1 \2/p
-		s/.*apparmor="DENIED" operation="\([^"]*\)" profile=.*family="\([^"]*\)".*/\1 \2/p' |
+	dmesg -c | grep 'apparmor="DENIED"' |
+		sed -n 's/.* operation="\([^"]*\)".* name="\([^"]*\)".*/\1 \2/p' |
 		sort -u | sed "s|^|$1\| |"
 }
 
@@ -75,6 +76,7 @@ mount -t securityfs securityfs /sys/kernel/security
 mkdir /dev/hugepages
 mount -t hugetlbfs hugetlbfs /dev/hugepages
 echo 40 >/proc/sys/vm/nr_hugepages
+echo 0 >/proc/sys/kernel/printk_ratelimit
 cat /labels/passwd >>/etc/passwd
 cat /labels/group >>/etc/group
 cp -r /labels/etc/. /etc/
@@ -85,7 +87,7 @@ echo "lsm: $(cat /sys/kernel/security/lsm)"
 /sbin/apparmor_parser -r /etc/apparmor.d/usr.sbin.libvirtd \
 	/etc/apparmor.d/usr.lib.libvirt.virt-aa-helper || echo "profiles: not loaded"
 
-/opt/vgpud --config /etc/vgpu/vgpud.conf >/tmp/vgpud.log 2>&1 &
+/usr/sbin/vgpud --config /etc/vgpu/vgpud.conf >/tmp/vgpud.log 2>&1 &
 until grep -q "vgpud ready" /tmp/vgpud.log; do
 	kill -0 $! || { cat /tmp/vgpud.log && exit 1; }
 	sleep 0.1

@@ -21,7 +21,7 @@ unpack() {
 
 # host SCRIPT OPTION... : runs it in the guest, output in the file out
 host() {
-	local script=$1 program
+	local script=$1 program null=$build/host-daemon/driver/null/libvgpu-null.so
 	shift
 	for program in vgpud/vgpud worker/vgpu-worker; do
 		[ -e "$build/host-daemon/${program/#vgpud/main}" ] ||
@@ -31,9 +31,9 @@ host() {
 		set -- "$@" --add "$(command -v $program):/usr/bin/$program"
 	done
 	guest --accel tcg --memory 1500 --timeout "$limit" "$@" \
-		--add "$build/host-daemon/main/vgpud:/opt/vgpud" \
-		--add "$build/host-daemon/worker/vgpu-worker:/opt/vgpu-worker" \
-		--add "$build/host-daemon/driver/null/libvgpu-null.so:/opt/null.so" \
+		--add "$build/host-daemon/main/vgpud:/usr/sbin/vgpud" \
+		--add "$build/host-daemon/worker/vgpu-worker:/usr/libexec/vgpu-worker" \
+		--add "$null:/usr/lib/vgpu/null.so" \
 		--add "$build/host-daemon/ctl/vgpuctl:/usr/bin/vgpuctl" \
 		--add "$build/host-daemon/ctl/vgpuctl:/usr/local/bin/vgpuctl" \
 		--add /usr/lib/x86_64-linux-gnu/qemu/accel-tcg-x86_64.so \
@@ -53,8 +53,8 @@ settings() {
 	cat >labels/etc/vgpu/vgpud.conf <<-END
 		[vgpud]
 		driver = null
-		worker = /opt/vgpu-worker
-		null-driver = /opt/null.so
+		worker = /usr/libexec/vgpu-worker
+		null-driver = /usr/lib/vgpu/null.so
 		ctl-socket = /run/vgpud/control
 
 		[vm two]
@@ -71,7 +71,7 @@ settings() {
 	sed 's|/[^ ]*/vgpuctl|/usr/bin/vgpuctl|' "$build/host-daemon/ctl/libvirt-hook" \
 		>labels/etc/libvirt/hooks/qemu.d/vgpu
 	chmod 755 labels/etc/libvirt/hooks/qemu.d/vgpu
-	echo 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin' >labels/passwd
+	echo 'libvirt-qemu:x:64055:64055::/:/usr/sbin/nologin' >labels/passwd
 	echo 'libvirt-qemu:x:64055:' >labels/group
 }
 
@@ -119,7 +119,8 @@ judge_apparmor() {
 }
 
 test_apparmor() {
-	local name
+	local name features=$PWD/root/usr/share/apparmor-features
+	local helper=$PWD/root/usr/lib/libvirt/virt-aa-helper
 	unpack root apparmor libvirt-daemon libvirt-daemon-system
 	mkdir labels
 	settings
@@ -135,8 +136,87 @@ test_apparmor() {
 	[ -s labels/local ]
 	host labels-apparmor.sh --append "apparmor=1 security=apparmor" \
 		--add "$PWD/root/sbin/apparmor_parser:/sbin/apparmor_parser" \
-		--add "$PWD/root/usr/share/apparmor-features:/usr/share/apparmor-features" \
+		--add "$features:${features#"$PWD/root"}" \
 		--add "$PWD/root/usr/bin/aa-exec:/usr/bin/aa-exec" \
-		--add "$PWD/root/usr/lib/libvirt/virt-aa-helper:/usr/lib/libvirt/virt-aa-helper"
+		--add "$helper:${helper#"$PWD/root"}"
 	judge_apparmor
+}
+
+# policies : Debian's with what the guest needs of it, and that with ours as well, in
+# labels/without and labels/with
+policies() {
+	local name modules=() store=(nice -n 15 semodule -p root -n -s default)
+	for name in $(cat root/usr/share/selinux/default/.modules); do
+		modules+=(-i "root/usr/share/selinux/default/$name.pp.bz2")
+	done
+	mkdir -p root/var/lib/selinux/default labels/with labels/without
+	printf 'SELINUX=enforcing\nSELINUXTYPE=default\n' >root/etc/selinux/config
+	printf 'module-store = direct\nexpand-check = 0\n' >root/etc/selinux/semanage.conf
+	cp -r "$top/qemu" .
+	bash -euc "$(sed -n 's/^  *\(checkmodule \|semodule_package \)/\1/p' \
+		qemu/README.md)"
+	checkmodule -M -m -o labels-test.mod "$top/tests/vm/labels-test.te"
+	semodule_package -o labels-test.pp -m labels-test.mod
+	"${store[@]}" "${modules[@]}" -i labels-test.pp
+	keep_policy without
+	"${store[@]}" -i vgpu.pp
+	keep_policy with
+	cp -r root/etc/selinux labels/etc/
+	# Compiled from what load() of the guest replaces.
+	rm -f labels/etc/selinux/default/contexts/files/*.bin
+}
+
+# keep_policy NAME
+keep_policy() {
+	cp root/etc/selinux/default/policy/policy.33 "labels/$1/policy"
+	cp root/etc/selinux/default/contexts/files/file_contexts "labels/$1/"
+}
+
+# denied NAME DENIAL : QEMU was refused, and the kernel's log has the reason
+denied() {
+	grep -q "^$1: refused, .*Permission denied$" out
+	has out "$1| $2"
+}
+
+judge_selinux() {
+	local machine=system_u:system_r:svirt_t:s0:c1,c2 name
+	has out "enforcing: 1"
+	expect 1 grep 'not loaded$' out
+	denied without "sock_file $machine system_u:object_r:initrc_runtime_t:s0: write"
+	has out "label: 	vgpud_run_t:s0"
+	has out "label: two.sock	vgpud_run_t:s0"
+	has out "label: new.sock	vgpud_run_t:s0"
+	for name in own huge new; do
+		has out "$name: attached"
+		expect 1 grep -E "^$name\| .*(vgpud|initrc|tmpfs|hugetlbfs)" out
+	done
+	has out "label: two.sock	vgpud_run_t:s0:c3,c4"
+	denied other "sock_file $machine system_u:object_r:vgpud_run_t:s0:c3,c4: write"
+}
+
+test_selinux() {
+	local name options=()
+	for name in semodule checkmodule semodule_package load_policy setfiles \
+		restorecon getfilecon; do
+		PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null ||
+			skip "$name is missing (policycoreutils, checkpolicy," \
+				"semodule-utils, selinux-utils)"
+	done
+	PATH=$PATH:/usr/sbin:/sbin
+	unpack root selinux-policy-default
+	mkdir labels
+	settings
+	policies >policies.log 2>&1 || {
+		cat policies.log >&2
+		return 1
+	}
+	for name in load_policy setfiles restorecon; do
+		options+=(--add "$(command -v "$name"):/sbin/$name")
+	done
+	for name in runcon chcon getfilecon; do
+		options+=(--add "$(command -v "$name"):/usr/bin/$name")
+	done
+	host labels-selinux.sh --append "security=selinux selinux=1 enforcing=0" \
+		"${options[@]}"
+	judge_selinux
 }
