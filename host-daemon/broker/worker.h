@@ -44,16 +44,16 @@ struct worker {
 	struct loop_timer deadline; /* SIGKILL follows, or after that it is stuck */
 	struct channel *channel;    /* NULL: none */
 	void (*stuck_fn)(struct worker *worker); /* of who set the channel */
-	bool is_condemned;	    /* ended for its memory, and not counted any more */
-	bool is_orphan;		    /* its VM is unknown to this broker */
-	bool is_killed;		    /* SIGKILL was sent to end it */
-	bool is_stuck;		    /* and it has not exited for a long time */
-	bool hung_up;		    /* closed its end; its exit will be reported */
-	bool has_exited;	    /* only messages that are still in its socket are
-				     * handled */
-	bool waits;		    /* its next message waits for arena */
-	struct image_files files;   /* image files that it may have */
-	uint64_t host_memory;	    /* bytes of private memory at the last check */
+	bool is_condemned;	  /* ended for its memory, and not counted any more */
+	bool is_orphan;		  /* its VM is unknown to this broker */
+	bool is_killed;		  /* SIGKILL was sent to end it */
+	bool is_stuck;		  /* and it has not exited for a long time */
+	bool hung_up;		  /* closed its end; its exit will be reported */
+	bool has_exited;	  /* only messages that are still in its socket are
+				   * handled */
+	bool waits;		  /* its next message waits for arena */
+	struct image_files files; /* image files that it may have */
+	uint64_t host_memory;	  /* bytes of private memory at the last check */
 	int32_t driver_version;
 	uint32_t protocol_minor; /* of the calls that it knows */
 	struct busy_time busy;	 /* of the processor, while it has a session */

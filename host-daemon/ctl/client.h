@@ -54,8 +54,8 @@ enum ctl_status client_find(
 	struct client *client, const char *vm, VgpuCtl__Reply **replyp);
 
 /* The same, with its sessions after that number. */
-enum ctl_status client_find_after(struct client *client, const char *vm, uint64_t after,
-	VgpuCtl__Reply **replyp);
+enum ctl_status client_find_after(
+	struct client *client, const char *vm, uint64_t after, VgpuCtl__Reply **replyp);
 
 /* Asks for the machines after that name. Return: CTL_OK or the status of a failure, which
  * is printed. */

@@ -31,14 +31,14 @@ enum ctl_status {
 struct ctl_options {
 	const char *socket;
 	bool is_json;
-	bool is_persistent;  /* of set */
-	bool is_guest;	     /* of doctor */
-	bool is_once;	     /* of top */
-	bool is_config_only; /* of attach: the running domain stays as it is */
-	const char *uri;     /* of libvirt, NULL: its default */
-	const char *vram;    /* of attach, NULL: no limit */
-	const char *size;    /* of attach, NULL: the default */
-	const char *wait;    /* of attach, seconds, NULL: the default */
+	bool is_persistent;   /* of set */
+	bool is_guest;	      /* of doctor */
+	bool is_once;	      /* of top */
+	bool is_config_only;  /* of attach: the running domain stays as it is */
+	const char *uri;      /* of libvirt, NULL: its default */
+	const char *vram;     /* of attach, NULL: no limit */
+	const char *size;     /* of attach, NULL: the default */
+	const char *wait;     /* of attach, seconds, NULL: the default */
 	const char *interval; /* of top, seconds, NULL: the default */
 	const char *sort;     /* of top, a column, NULL: the first */
 };

@@ -114,8 +114,8 @@ enum ctl_status sample_add(struct sample *sample, const VgpuCtl__Details *detail
 }
 
 /* *is_foundp: whether there is such a machine. */
-static enum ctl_status take_vm(struct sample *sample, struct client *client,
-	const char *vm, bool *is_foundp)
+static enum ctl_status take_vm(
+	struct sample *sample, struct client *client, const char *vm, bool *is_foundp)
 {
 	enum ctl_status status = CTL_OK;
 	VgpuCtl__Reply *reply;

@@ -33,8 +33,8 @@ struct sample_rates {
 };
 
 struct sample_use {
-	char *name; /* of the machine, or of the process */
-	int busy;   /* per cent, -1: unknown */
+	char *name;			     /* of the machine, or of the process */
+	int busy;			     /* per cent, -1: unknown */
 	uint64_t device_memory, host_memory; /* bytes */
 	struct sample_rates rates;
 };
@@ -78,8 +78,8 @@ void sample_deinit(struct sample *sample);
 /* Adds a part of a machine's reply. Return: CTL_OK, or CTL_FAILED without memory. */
 enum ctl_status sample_add(struct sample *sample, const VgpuCtl__Details *details);
 
-/* Sets the rates of sessions that are in both, and of machines the sums. Sessions that are
- * new have worked since the time of the earlier sample at most. */
+/* Sets the rates of sessions that are in both, and of machines the sums. Sessions that
+ * are new have worked since the time of the earlier sample at most. */
 void sample_compare(struct sample *sample, const struct sample *before);
 
 void sample_sort(struct sample *sample, enum sample_key key);

@@ -116,8 +116,8 @@ static size_t share_of_vms(const struct table *table, size_t n_vms, size_t n_pro
 	return n_vms < half ? n_vms : half;
 }
 
-static void print_title(const struct page *page, const struct table *table,
-	const struct sample *sample)
+static void print_title(
+	const struct page *page, const struct table *table, const struct sample *sample)
 {
 	print(page, "%zu virtual machines, %zu processes%s, sorted by %s", sample->n_vms,
 		sample->n_sessions,
@@ -163,9 +163,9 @@ void table_print(const struct table *table, const struct sample *sample, FILE *f
 		return;
 	print(&page, "%s", "");
 	print_processes(&page, table, sample,
-		!table->lines		 ? n_processes
+		!table->lines		? n_processes
 		: table->lines > n_used ? table->lines - n_used
-					 : 0);
+					: 0);
 }
 
 /*

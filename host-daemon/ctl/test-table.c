@@ -20,7 +20,8 @@ struct answer {
 	VgpuCtl__Busy busy;
 };
 
-static void make(struct answer *answer, const char *vm, uint64_t number, uint64_t launches)
+static void make(
+	struct answer *answer, const char *vm, uint64_t number, uint64_t launches)
 {
 	*answer = (struct answer){
 		.details = VGPU_CTL__DETAILS__INIT,

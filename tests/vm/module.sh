@@ -18,7 +18,7 @@ fake_host() {
 	while [ ! -S sock ]; do sleep 0.05; done
 }
 
-# need_kernel_with OPTION : skips the test, unless a kernel was given that is configured so
+# need_kernel_with OPTION : skips the test, unless a kernel that has it was given
 need_kernel_with() {
 	[ -n "$kernel" ] && grep -qx "$1=y" "$kernel/linux/.config" ||
 		skip_option "the guest's kernel has no $1 (run --kernel debug has it)"
