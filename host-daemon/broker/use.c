@@ -114,7 +114,8 @@ uint32_t use_utilisation(const struct broker *broker, const struct worker *worke
 {
 	uint32_t most = VGPU_STATUS_UNKNOWN;
 
-	for (uint32_t i = 0; i < broker->status->n_devices; i++) {
+	/* Without a status the devices are not known yet. */
+	for (uint32_t i = 0; broker->status && i < broker->status->n_devices; i++) {
 		const uint32_t part = find_use(broker, worker, i).utilisation;
 
 		if (part != VGPU_STATUS_UNKNOWN &&
