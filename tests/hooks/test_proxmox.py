@@ -137,7 +137,8 @@ class Proxmox(unittest.TestCase):
     def test_a_configuration_that_vgpud_refuses(self):
         """Its mistake is elsewhere; the machine's file does not stay to surprise anybody."""
         self.configure(105, self.line(105))
-        (self.files / "wrong.conf").write_text("[vm wrong]\nnonsense = 1\n")
+        with open(self.folder / "vgpud.conf", "a", encoding="utf-8") as config:
+            config.write("nonsense = 1\n")
         program = self.folder / "hook"
         # As the hook is, but less patient.
         program.write_text(HOOK.read_text().replace("RELOAD_SECONDS = 30",
@@ -149,7 +150,14 @@ class Proxmox(unittest.TestCase):
                      VGPU_PVE_FOLDER=str(self.pve), VGPU_SOCKET_FOLDER=str(self.folder)))
         self.assertEqual(done.returncode, FAILED)
         self.assertIn("vgpud --check and its log say why", done.stderr)
-        self.assertEqual([path.name for path in self.files.iterdir()], ["wrong.conf"])
+        self.assertEqual(list(self.files.iterdir()), [])
+        self.assertIn('no key "nonsense"', self.host.text())
+
+    def test_a_mistake_in_the_file_of_another_machine(self):
+        self.configure(105, self.line(105))
+        (self.files / "wrong.conf").write_text("[vm wrong]\nnonsense = 1\n")
+        self.run_hook("105", "pre-start")
+        self.assertTrue((self.files / "105.conf").exists())
         self.assertIn("wrong.conf:2", self.host.text())
 
     def test_another_transport(self):
