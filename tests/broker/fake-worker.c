@@ -345,6 +345,48 @@ static void count_answer(void)
 	__atomic_fetch_add((uint64_t *)(area + GUEST_GRANTS_OFF), 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * Shared memory
+ */
+
+#define SHARED_BYTES 4096u
+#define SHARED_TEXT "shared"
+
+/* Returns: the descriptor of the memory, or -1 if vgpud refuses. */
+static int ask_shared(enum control_type type, uint8_t token[CONTROL_TOKEN_SIZE])
+{
+	struct control_message message = { .type = type, .share.cookie = 7 };
+	int fds[CONTROL_FDS_MAX];
+
+	if (type == CONTROL_SHARE)
+		message.share.size = SHARED_BYTES;
+	else
+		memcpy(message.share.token, token, CONTROL_TOKEN_SIZE);
+	say(&message);
+	if (control_receive(control, &message, fds) || message.type != CONTROL_SHARED ||
+		message.share.cookie != 7)
+		exit(18);
+	if (!message.share.size)
+		return -1;
+	if (message.share.size != SHARED_BYTES || message.n_fds != 1)
+		exit(19);
+	memcpy(token, message.share.token, CONTROL_TOKEN_SIZE);
+	return fds[0];
+}
+
+static void share(enum control_type type)
+{
+	const int fd = ask_shared(type, area + GUEST_TOKEN_OFF);
+
+	if (fd >= 0 && type == CONTROL_SHARE &&
+		pwrite(fd, SHARED_TEXT, sizeof(SHARED_TEXT), 0) < 0)
+		exit(20);
+	if (fd >= 0 && pread(fd, area + GUEST_SHARED_OFF, sizeof(SHARED_TEXT), 0) < 0)
+		exit(20);
+	close(fd);
+	count_answer();
+}
+
 static void behave(const struct control_assign *assign, int n_fds, int shm)
 {
 	const char *comm = assign->guest_comm;
@@ -421,6 +463,10 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 				.type = CONTROL_WANT, .want = { .n_extents = 1 } });
 	if (!strcmp(comm, "image-flood"))
 		handle_images("flood");
+	if (!strcmp(comm, "shares"))
+		share(CONTROL_SHARE);
+	if (!strcmp(comm, "takes"))
+		share(CONTROL_TAKE);
 	if (!strcmp(comm, "late-two")) {
 		keep_sealed(2);
 		keep_sealed(1);

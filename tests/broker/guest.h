@@ -64,6 +64,10 @@ void guest_close(struct guest *guest, unsigned int channel);
 /* The place in the area where the fake worker counts grants, refusals and findings. */
 #define GUEST_GRANTS_OFF (VGPU_WORDS_OFF + VGPU_CACHE_LINE)
 
+/* Where it finds, and leaves, the token of shared memory, and what that contains. */
+#define GUEST_TOKEN_OFF (GUEST_GRANTS_OFF + VGPU_CACHE_LINE)
+#define GUEST_SHARED_OFF (GUEST_TOKEN_OFF + VGPU_CACHE_LINE)
+
 uint64_t guest_count_grants(const struct guest *guest, unsigned int channel);
 
 /* Waits until a condition holds. */

@@ -349,6 +349,58 @@ TEST(images_of_a_machine_stay)
 	service_stop();
 }
 
+/* Opens a session that asks for memory by the token of channel 1. Returns: what it finds
+ * there, "" if it is refused. */
+static const char *take_shared(const uint8_t token[CONTROL_TOKEN_SIZE])
+{
+	memcpy(guest_area(&qemu, 2) + GUEST_TOKEN_OFF, token, CONTROL_TOKEN_SIZE);
+	guest_open(&qemu, 2, "takes");
+	guest_wait_for(guest_count_grants(&qemu, 2) == 1);
+	return (const char *)guest_area(&qemu, 2) + GUEST_SHARED_OFF;
+}
+
+static void kill_and_continue(void)
+{
+	service_kill();
+	service_continue();
+}
+
+TEST(memory_that_processes_share_stays_shared)
+{
+	uint8_t token[CONTROL_TOKEN_SIZE];
+
+	service_start();
+	guest_open(&qemu, 1, "shares");
+	guest_wait_for(guest_count_grants(&qemu, 1) == 1);
+	memcpy(token, guest_area(&qemu, 1) + GUEST_TOKEN_OFF, sizeof(token));
+	for (unsigned int i = 0; i < 3; i++) {
+		kill_and_continue();
+		check_str(take_shared(token), "shared");
+		/* Also while it has two holders. */
+		kill_and_continue();
+		guest_close(&qemu, 2);
+	}
+	guest_close(&qemu, 1);
+	kill_and_continue();
+	check_str(take_shared(token), "");
+	guest_close(&qemu, 2);
+	service_stop();
+}
+
+TEST(a_worker_that_ignores_its_end_is_killed_by_the_next_keeper)
+{
+	service_start();
+	guest_open(&qemu, 1, "deaf");
+	kill_and_continue();
+	guest_close(&qemu, 1);
+	guest_open(&qemu, 1, "deaf");
+	guest_ask(&qemu, 1, VGPU_CHANNEL_CLOSING);
+	/* In the time that it has to end by itself. */
+	kill_and_continue();
+	guest_wait(&qemu, 1, VGPU_CHANNEL_FREE);
+	service_stop();
+}
+
 TEST(another_program_takes_over_and_is_killed)
 {
 	service_start();
