@@ -308,6 +308,12 @@ static int compare(const void *left, const void *right, void *keyp)
 	return difference > 0 ? 1 : difference < 0 ? -1 : strcmp(a->name, b->name);
 }
 
+static void sort(void *array, size_t n, size_t size, enum sample_key key)
+{
+	if (n)
+		qsort_r(array, n, size, compare, &key);
+}
+
 void sample_sort(struct sample *sample, enum sample_key key)
 {
 	/* The use is their first member. */
@@ -315,7 +321,6 @@ void sample_sort(struct sample *sample, enum sample_key key)
 			      offsetof(struct sample_session, use) == 0,
 		"it is");
 
-	qsort_r(sample->vms, sample->n_vms, sizeof(*sample->vms), compare, &key);
-	qsort_r(sample->sessions, sample->n_sessions, sizeof(*sample->sessions), compare,
-		&key);
+	sort(sample->vms, sample->n_vms, sizeof(*sample->vms), key);
+	sort(sample->sessions, sample->n_sessions, sizeof(*sample->sessions), key);
 }
