@@ -115,10 +115,11 @@ class Case(unittest.TestCase):
         return done.stdout, done.stderr
 
     def domain(self, verb):
-        """The words for it: the domain has the device for attach, and not for detach."""
+        """The words for it: the domain has the device for attach, and not for detach. Nobody
+        greets there, and is not waited for."""
         name = "with" if verb == "attach" else "without"
-        size = ["--size", "256M"] if verb == "attach" else []
-        return [verb, "--connect", f"test://{self.folder}/{name}.xml", *size, "one"]
+        options = ["--size", "256M", "--wait", "0"] if verb == "attach" else []
+        return [verb, "--connect", f"test://{self.folder}/{name}.xml", *options, "one"]
 
     def state(self):
         """What vgpud has, and the files."""
