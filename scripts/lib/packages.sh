@@ -22,6 +22,8 @@ packages_test=(
 # for scripts/test-cross
 packages_cross=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 packages_guest=(qemu-system-x86 busybox-static cpio lz4)
+# for machines with UEFI, a signed driver, and a host with a systemd of its own
+packages_machines=(ovmf sbsigntool systemd-container)
 # for the guest's kernel driver: headers of the kernel that qemu/make-guest fetches
 packages_driver=(linux-headers-cloud-amd64 make)
 # for qemu/make-image; uidmap for users who are not root
