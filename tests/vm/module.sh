@@ -18,9 +18,14 @@ fake_host() {
 	while [ ! -S sock ]; do sleep 0.05; done
 }
 
+# kernel_has OPTION : whether one was given, and has it
+kernel_has() {
+	[ -n "$kernel" ] && grep -qx "$1=y" "$kernel/linux/.config"
+}
+
 # need_kernel_with OPTION : skips the test, unless a kernel that has it was given
 need_kernel_with() {
-	[ -n "$kernel" ] && grep -qx "$1=y" "$kernel/linux/.config" ||
+	kernel_has "$1" ||
 		skip_option "the guest's kernel has no $1 (run --kernel debug has it)"
 }
 

@@ -43,7 +43,8 @@ test_thousand_killed_processes_leave_nothing() {
 		module open
 		kill $pids
 		wait'
-	has out "memory is back"
+	# KASAN keeps freed memory for a while; kmemleak judges there.
+	kernel_has CONFIG_KASAN || has out "memory is back"
 	has out "open: right"
 	same "channels closed" "$(grep -c closed host.log)" "$(grep -c open host.log)"
 	cleanup_times | awk '{ ms[NR] = $1 } END {
