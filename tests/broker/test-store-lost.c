@@ -184,6 +184,17 @@ static void garble_parts(is_it_fn is_it)
 	check_eq(n_garbled, 1);
 }
 
+static void stop_after_loss(void)
+{
+	guest_close(&guest, 0);
+	guest_disconnect(&guest);
+	guest_wait_for(!service_is_alive(worker));
+	pair_stop(&pair);
+	manager_settle();
+	check_eq(manager_count(), 0);
+	service_end();
+}
+
 /* The other session goes on, and all of it can end in order. */
 static void check_the_rest(void)
 {
@@ -194,13 +205,7 @@ static void check_the_rest(void)
 	check(service_is_alive(worker));
 	service_serve_another(pair.socket);
 	serve_another_qemu();
-	guest_close(&guest, 0);
-	guest_disconnect(&guest);
-	guest_wait_for(!service_is_alive(worker));
-	pair_stop(&pair);
-	manager_settle();
-	check_eq(manager_count(), 0);
-	service_end();
+	stop_after_loss();
 }
 
 TEST(a_vm_whose_part_cannot_be_read_is_let_go_alone)
@@ -335,17 +340,6 @@ static void lose_qemu(const char *section)
 	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
 	check(service_is_alive(worker));
 	guest_disconnect(&qemu);
-}
-
-static void stop_after_loss(void)
-{
-	guest_close(&guest, 0);
-	guest_disconnect(&guest);
-	guest_wait_for(!service_is_alive(worker));
-	pair_stop(&pair);
-	manager_settle();
-	check_eq(manager_count(), 0);
-	service_end();
 }
 
 TEST(then_a_vm_whose_section_has_another_socket_is_lost)

@@ -11,6 +11,8 @@
 n_profiles=0
 hook=/etc/libvirt/hooks/qemu.d/vgpu
 
+. /opt/labels-qemu.sh
+
 # denials NAME : since the last call
 denials() {
 	dmesg -c | grep 'apparmor="DENIED"' |
@@ -18,26 +20,8 @@ denials() {
 		sort -u | sed "s|^|$1\| |"
 }
 
-# qemu NAME WORDS... : with this device, as libvirt's user, in the profile of the domain
-qemu() {
-	local name=$1 said
-	shift
-	said=$(echo 'info pci
-quit' | /usr/bin/setpriv --reuid 64055 --regid 64055 --clear-groups \
-		/usr/bin/aa-exec -p "libvirt-$uuid" -- /usr/bin/qemu-system-x86_64 -S \
-		-machine q35 -accel tcg -m 64 -nodefaults -display none -monitor stdio \
-		"$@" 2>&1)
-	case $said in
-	*"PCI device 1af4:1110"*) echo "$name: attached" ;;
-	*) echo "$name: refused, $(echo "$said" | tail -n 1)" ;;
-	esac
-	denials "$name"
-}
-
-doorbell() {
-	qemu "$1" -chardev "socket,id=vgpu,path=/run/vgpud/$2.sock" \
-		-device ivshmem-doorbell,chardev=vgpu,vectors=32
-}
+# confine WORDS... : as libvirt's user, in the profile of the domain
+confine() { as_libvirt /usr/bin/aa-exec -p "libvirt-$uuid" -- "$@"; }
 
 plain() {
 	qemu "$1" -object \

@@ -12,33 +12,16 @@
 policy=/etc/selinux/default/policy/policy.33
 contexts='.*scontext=\([^ ]*\) tcontext=\([^ ]*\) tclass=\([^ ]*\)'
 
+. /opt/labels-qemu.sh
+
 # denials NAME : since the last call
 denials() {
 	dmesg -c | sed -n "s/.*avc: *denied *{ \(.*\) } $contexts.*/\4 \2 \3: \1/p" |
 		sort -u | sed "s/^/$1| /"
 }
 
-# qemu NAME WORDS... : with this device, as libvirt's user, confined as libvirt does it
-qemu() {
-	local name=$1 said
-	shift
-	said=$(echo 'info pci
-quit' | /usr/bin/setpriv --reuid 64055 --regid 64055 --clear-groups \
-		/usr/bin/runcon system_u:system_r:svirt_t:s0:c1,c2 \
-		/usr/bin/qemu-system-x86_64 -S \
-		-machine q35 -accel tcg -m 64 -nodefaults -display none -monitor stdio \
-		"$@" 2>&1)
-	case $said in
-	*"PCI device 1af4:1110"*) echo "$name: attached" ;;
-	*) echo "$name: refused, $(echo "$said" | tail -n 1)" ;;
-	esac
-	denials "$name"
-}
-
-doorbell() {
-	qemu "$1" -chardev "socket,id=vgpu,path=/run/vgpud/$2.sock" \
-		-device ivshmem-doorbell,chardev=vgpu,vectors=32
-}
+# confine WORDS... : as libvirt's user, in its domain and with categories
+confine() { as_libvirt /usr/bin/runcon system_u:system_r:svirt_t:s0:c1,c2 "$@"; }
 
 # load FILE : the policy
 load() {

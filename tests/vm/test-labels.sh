@@ -39,6 +39,7 @@ host() {
 		--add /usr/lib/x86_64-linux-gnu/qemu/accel-tcg-x86_64.so \
 		--add /usr/share/seabios --add /usr/share/qemu/kvmvapic.bin \
 		--add "$PWD/labels:/labels" --add "$top/tests/vm/$script:/opt/$script" \
+		--add "$top/tests/vm/labels-qemu.sh:/opt/labels-qemu.sh" \
 		-- sh "/opt/$script" >out 2>err || {
 		cat out err console.* >&2
 		return 1
