@@ -23,6 +23,7 @@ import emit_docs
 import emit_driver
 import emit_entries
 import emit_packers
+import emit_names
 import emit_proto
 import emit_nvml
 import emit_rows
@@ -39,6 +40,7 @@ PRODUCTS = {
     "calls.h": emit_calls.emit_header,
     "calls.c": emit_calls.emit_source,
     "ids": emit_calls.emit_ids,
+    "names.c": emit_names.emit,
     "proto": emit_proto.emit,
     "map": emit_symbols.emit_map,
     "symbols": emit_symbols.emit_list,

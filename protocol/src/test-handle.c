@@ -50,4 +50,12 @@ TEST(window_check_refuses_what_cannot_be_mapped)
 	check(!vgpu_window_is_sane(0x100000000000ull, UINT64_MAX & ~0x1fffffull, shm));
 	check(!vgpu_window_is_sane(0x100000001000ull, 1ull << 40, shm));
 	check(!vgpu_window_is_sane(0x100000000000ull, shm, shm));
+	/* The shared memory and the least of the device fill it, or wrap around. */
+	shm = (1ull << 40) - VGPU_WINDOW_DEVICE_MIN;
+	check(vgpu_window_is_sane(0x100000000000ull, 1ull << 40, shm));
+	check(!vgpu_window_is_sane(0x100000000000ull, 1ull << 40, shm + 1));
+	check(!vgpu_window_is_sane(0x100000000000ull, 1ull << 40, UINT64_MAX));
+	shm = -VGPU_WINDOW_DEVICE_MIN;
+	check(!vgpu_window_is_sane(0x100000000000ull, 1ull << 40, shm));
+	check(!vgpu_window_is_sane(0x100000000000ull, 0, shm));
 }

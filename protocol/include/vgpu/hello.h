@@ -40,7 +40,8 @@ static inline int vgpu_window_is_sane(uint64_t base, uint64_t size, uint64_t shm
 {
 	return base % VGPU_EXTENT_SIZE == 0 && size % VGPU_EXTENT_SIZE == 0 &&
 	       base >= (1ull << 32) && base < (1ull << 47) && size < (1ull << 47) &&
-	       base + size <= (1ull << 47) && size >= shm_size + VGPU_WINDOW_DEVICE_MIN;
+	       base + size <= (1ull << 47) && size >= VGPU_WINDOW_DEVICE_MIN &&
+	       shm_size <= size - VGPU_WINDOW_DEVICE_MIN;
 }
 
 /* First bytes on a connection of the socket transport, host to guest, together with

@@ -218,6 +218,8 @@ static_assert(
  * Control page of a channel. Indices are free-running byte counts and are masked
  * on use; the masks are private constants of each side.
  */
+#define VGPU_CAPTURES_NONE (1u << 31)
+
 struct vgpu_channel_control {
 	/* Guest: end of the submitted frames. Partner: the consumer's acquire load. */
 	uint64_t tail;
@@ -244,7 +246,9 @@ struct vgpu_channel_control {
 	uint32_t n_faults;
 	/* Host: captures of streams that are live. While there are any, the guest asks
 	 * for a reply to each call and answers none from a completion word. It changes
-	 * before the reply to the call that begins or ends a capture. */
+	 * before the reply to the call that begins or ends a capture. The bit
+	 * VGPU_CAPTURES_NONE asks for the replies alone; a guest of before that does more
+	 * than it has to. */
 	uint32_t n_captures;
 	uint32_t reserved3[14];
 
