@@ -8,6 +8,7 @@
  *
  *	vgpu-worker --control FD --stats FD --log-level LEVEL
  *		--driver auto|nvidia|soft|null|PATH --softgpu PATH --null-driver PATH
+ *		[--devices LIST]
  *		[--softgpu-name NAME] [--softgpu-cc MAJOR.MINOR]
  *		[--softgpu-memory BYTES] [--softgpu-threads N]
  *		[--softgpu-timeout MILLISECONDS] [--softgpu-schedule long|fair]
@@ -19,6 +20,8 @@
  *
  *	<- READY	version; driver opened, window candidates reserved, cuInit done.
  *			With a reason other than NONE the worker is unusable, and exits
+ *	-> RECORD	before ASSIGN, or never: the socket into which the session is to
+ *be recorded (recording.h)
  *	-> ASSIGN	version; the channel to serve, with descriptors; once in its life
  *	<- OPENED	NONE: it serves. WINDOW: that window is not free. Any other
  *			reason: it cannot serve, and exits
@@ -48,6 +51,9 @@
  *			cookie. Not answered
  *	<- ENDED	the reason why the worker exits by itself; its last message
  *	-> STOP		end the session and exit; SIGKILL follows after CONTROL_STOP_MS
+ *	<- ROOM		vgpud is to look at the worker's room (room.h). Not answered by a
+ *			message; only if the room is on
+ *	-> MOVE		the worker is to look there
  *
  * The broker peeks a message, handles it, and removes it then; it may be killed in
  * between, and the next broker sees the message again. So all messages and answers are
@@ -65,6 +71,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control/call-times.h"
+#include "softgpu/softgpu.h"
 #include "vgpu/device-info.h"
 #include "vgpu/handle.h"
 
@@ -107,6 +115,11 @@ enum control_type {
 	CONTROL_IMAGE,
 	CONTROL_SHARED,
 	CONTROL_STOP,
+	CONTROL_RECORD,
+	/* Later ones, of either side; sent only where the other side has said by other
+	 * means that it knows them. */
+	CONTROL_ROOM,
+	CONTROL_MOVE,
 	_CONTROL_N,
 };
 
@@ -191,7 +204,7 @@ struct control_share {
 	uint8_t token[CONTROL_TOKEN_SIZE]; /* of TAKE and SHARED */
 	uint64_t size;			   /* bytes, of SHARE; of SHARED 0: refused */
 	uint32_t cookie;		   /* unique among a worker's SHARE and TAKE */
-	uint32_t reserved;
+	uint32_t device; /* of SHARE: the worker's number of it, plus 1; 0: unknown */
 };
 
 /* The end of READY and of ASSIGN. */
@@ -226,8 +239,9 @@ static_assert(sizeof(struct control_assign) <= 244, "leaves room for the version
 /*
  * What both sides know of one worker, at the start of a sealed memfd that they share:
  * counters, to which the worker adds and which vgpud reads, also after the worker was
- * killed; what its session does on each device; and its devices, which the worker writes
- * before READY.
+ * killed; what its session does on each device; its share of the device's time; and its
+ * devices, which the worker writes before READY. At the end of the file: how long its
+ * calls took (call-times.h).
  */
 struct worker_stats {
 	uint64_t launches;
@@ -246,7 +260,12 @@ struct worker_stats {
 	uint64_t images_sent;	/* loads whose bytes were sent */
 	uint64_t images_found;	/* loads whose bytes were stored already */
 	uint64_t image_bytes;	/* of those sent */
-	uint64_t reserved[18];
+	/* Memory that made room on the device, and came back (room.h). */
+	uint64_t evictions;
+	uint64_t returns;
+	uint64_t evicted_bytes;
+	uint64_t returned_bytes;
+	uint64_t reserved[14];
 };
 
 static_assert(sizeof(struct worker_stats) == 256, "fixed size");
@@ -269,6 +288,17 @@ struct worker_use {
 #define WORKER_USE_OFF 1024u
 
 static_assert(sizeof(struct worker_stats) <= WORKER_USE_OFF, "they have room");
+
+/* The session's share of the device's time: a struct softgpu_allowance, whatever the
+ * driver is. */
+#define WORKER_ALLOWANCE_OFF 2048u
+#define WORKER_ALLOWANCE_END 3072u
+
+static_assert(WORKER_USE_OFF + sizeof(struct worker_use) <= WORKER_ALLOWANCE_OFF,
+	"they have room");
+static_assert(
+	WORKER_ALLOWANCE_OFF + sizeof(struct softgpu_allowance) <= WORKER_ALLOWANCE_END,
+	"it has room");
 
 enum {
 	WORKER_DEVICES_SOFTGPU = 1u << 0, /* they are software */
@@ -296,7 +326,16 @@ static_assert(WORKER_DEVICES_OFF + sizeof(struct worker_devices) <= WORKER_STATS
  * the guest's choice. Only pages in use take memory, which vgpud counts by the size of
  * the file, mapped or not. */
 #define WORKER_MEMORY_SIZE (1ull << 40)
-#define WORKER_FILE_SIZE (WORKER_STATS_SIZE + WORKER_MEMORY_SIZE)
+
+/* What needs more room than the first pages have is behind that memory: how long calls
+ * took (struct call_times), and the last calls (struct flight). A file of an earlier
+ * build is shorter, and has none of it. */
+#define WORKER_TIMES_OFF (WORKER_STATS_SIZE + WORKER_MEMORY_SIZE)
+#define WORKER_FLIGHT_OFF (WORKER_TIMES_OFF + (8ull << 20))
+#define WORKER_FILE_SIZE (WORKER_FLIGHT_OFF + (8ull << 20))
+
+static_assert(WORKER_TIMES_OFF + sizeof(struct call_times) <= WORKER_FLIGHT_OFF,
+	"they have room");
 
 enum {
 	_CONTROL_E_SUCCESS,

@@ -20,6 +20,7 @@
 static const char not_unpacked[] = "the message cannot be unpacked";
 static const char wrong_text[] = "a text is too long or has control characters";
 static const char long_list[] = "a list is too long";
+static const char wrong_buckets[] = "the buckets of a histogram are wrong";
 
 /* Texts of several lines may have newlines and tabs. */
 static bool is_text(const char *text, size_t size_max, const char *also)
@@ -75,6 +76,13 @@ static const char *check_request(const VgpuCtl__Request *request)
 	case VGPU_CTL__REQUEST__VERB_SHOW:
 		is_right = is_name(request->show->vm);
 		break;
+	case VGPU_CTL__REQUEST__VERB_TRACE:
+		is_right = is_name(request->trace->vm);
+		break;
+	case VGPU_CTL__REQUEST__VERB_RECORD:
+		is_right = is_name(request->record->vm) &&
+			   is_line(request->record->command, CTL_VALUE_MAX);
+		break;
 	case VGPU_CTL__REQUEST__VERB_SET:
 		if (request->set->n_settings > CTL_SETTINGS_MAX)
 			return long_list;
@@ -88,6 +96,9 @@ static const char *check_request(const VgpuCtl__Request *request)
 	case VGPU_CTL__REQUEST__VERB_REMOVE:
 		is_right = is_name(request->remove->vm);
 		break;
+	case VGPU_CTL__REQUEST__VERB_STATS:
+		is_right = is_name(request->stats->vm);
+		break;
 	case VGPU_CTL__REQUEST__VERB__NOT_SET:
 	default:
 		/* Of a later release: the reply says so. */
@@ -96,10 +107,26 @@ static const char *check_request(const VgpuCtl__Request *request)
 	return is_right ? NULL : wrong_text;
 }
 
+static bool are_endings(size_t n, VgpuCtl__Ending **endings)
+{
+	if (n > CTL_REASONS_MAX)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!is_name(endings[i]->reason))
+			return false;
+	return true;
+}
+
+static bool are_totals(const VgpuCtl__Totals *totals)
+{
+	return !totals || (are_endings(totals->n_ended, totals->ended) &&
+				  are_endings(totals->n_refused, totals->refused));
+}
+
 static bool is_vm(const VgpuCtl__Vm *vm)
 {
 	return is_name(vm->name) && is_line(vm->transport, CTL_VALUE_MAX) &&
-	       is_line(vm->place, CTL_TEXT_MAX);
+	       is_line(vm->place, CTL_TEXT_MAX) && are_totals(vm->totals);
 }
 
 static const char *check_list(const VgpuCtl__Vms *list)
@@ -127,6 +154,30 @@ static const char *check_details(const VgpuCtl__Details *details)
 	return NULL;
 }
 
+/* Bounds have to ascend, so that a reader may add up. */
+static bool is_histogram(const VgpuCtl__CallTimes *call)
+{
+	if (call->n_bounds > CTL_BUCKETS_MAX || call->n_bounds != call->n_counts)
+		return false;
+	for (size_t i = 1; i < call->n_bounds; i++)
+		if (call->bounds[i] <= call->bounds[i - 1])
+			return false;
+	return true;
+}
+
+static const char *check_times(const VgpuCtl__Times *times)
+{
+	if (times->n_calls > CTL_CALLS_MAX)
+		return long_list;
+	for (size_t i = 0; i < times->n_calls; i++) {
+		if (!is_name(times->calls[i]->name))
+			return wrong_text;
+		if (!is_histogram(times->calls[i]))
+			return wrong_buckets;
+	}
+	return NULL;
+}
+
 static const char *check_reply(const VgpuCtl__Reply *reply)
 {
 	if (!is_text(reply->reason, CTL_TEXT_MAX, "\n\t"))
@@ -135,6 +186,8 @@ static const char *check_reply(const VgpuCtl__Reply *reply)
 		return check_list(reply->list);
 	if (reply->result_case == VGPU_CTL__REPLY__RESULT_SHOW)
 		return check_details(reply->show);
+	if (reply->result_case == VGPU_CTL__REPLY__RESULT_STATS)
+		return check_times(reply->stats);
 	return NULL;
 }
 
@@ -191,6 +244,11 @@ void ctl_hello_freep(VgpuCtl__Hello **hellop)
 
 int ctl_send(int fd, const ProtobufCMessage *message, size_t size_max)
 {
+	return ctl_send_fd(fd, message, size_max, -1);
+}
+
+int ctl_send_fd(int fd, const ProtobufCMessage *message, size_t size_max, int descriptor)
+{
 	const size_t size = protobuf_c_message_get_packed_size(message);
 	_vgpu_cleanup_(vgpu_freep) uint8_t *packet = NULL;
 
@@ -201,5 +259,5 @@ int ctl_send(int fd, const ProtobufCMessage *message, size_t size_max)
 	if (!packet)
 		return vgpu_error_origin(-ENOMEM);
 	protobuf_c_message_pack(message, packet);
-	return packet_send(fd, packet, size, NULL, 0);
+	return packet_send(fd, packet, size, &descriptor, descriptor >= 0);
 }

@@ -28,6 +28,14 @@
 /* One reply has no more of these; the client asks for the next ones. */
 #define CTL_VMS_MAX 64u
 #define CTL_SESSIONS_MAX 256u
+#define CTL_CALLS_MAX 1024u
+/* Reasons of a kind, and buckets of a histogram: more than there are. */
+#define CTL_REASONS_MAX 64u
+#define CTL_BUCKETS_MAX 512u
+
+/* Bits of Hello.features. */
+#define CTL_FEATURE_STATS (1ull << 0)
+#define CTL_FEATURE_RECORD (1ull << 3)
 
 /*
  * Unpack and check a packet. *reasonp is a sentence, which is never freed.
@@ -50,3 +58,6 @@ void ctl_hello_freep(VgpuCtl__Hello **hellop);
  * Return: as packet_send(), -EMSGSIZE for a longer message.
  */
 int ctl_send(int fd, const ProtobufCMessage *message, size_t size_max);
+
+/* The same with a descriptor, which remains the caller's; -1: none. */
+int ctl_send_fd(int fd, const ProtobufCMessage *message, size_t size_max, int descriptor);

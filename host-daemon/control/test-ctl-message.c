@@ -214,11 +214,45 @@ TEST(a_verb_of_a_later_release_is_a_request_without_a_verb)
 	VgpuCtl__Request *request;
 	const char *reason;
 
-	/* Field 1: the number 5; field 16, which is reserved: an empty message. */
-	memcpy(packet, "\x08\x05\x82\x01\x00", 5);
+	/* Field 1: the number 5; field 31, which is reserved: an empty message. */
+	memcpy(packet, "\x08\x05\xfa\x01\x00", 5);
 	request = ctl_request_new(packet, 5, &reason);
 	check(request != NULL);
 	check_eq(request->id, 5);
 	check_eq(request->verb_case, VGPU_CTL__REQUEST__VERB__NOT_SET);
 	ctl_request_freep(&request);
+}
+
+/* Return: whether a reply with a histogram of these bounds is accepted. */
+static bool accepts_bounds(size_t n_bounds, uint64_t *bounds, size_t n_counts)
+{
+	VgpuCtl__CallTimes call = VGPU_CTL__CALL_TIMES__INIT, *calls[] = { &call };
+	VgpuCtl__Times times = VGPU_CTL__TIMES__INIT;
+	VgpuCtl__Reply reply = VGPU_CTL__REPLY__INIT;
+
+	call.name = (char *)"cuInit";
+	call.n_bounds = n_bounds;
+	call.bounds = bounds;
+	call.n_counts = n_counts;
+	call.counts = bounds;
+	times.n_calls = 1;
+	times.calls = calls;
+	reply.result_case = VGPU_CTL__REPLY__RESULT_STATS;
+	reply.stats = &times;
+	return accepts_reply(&reply);
+}
+
+TEST(bounds_of_histograms_ascend_and_each_has_a_count)
+{
+	static uint64_t bounds[CTL_BUCKETS_MAX + 1];
+
+	for (size_t i = 0; i < CTL_BUCKETS_MAX + 1; i++)
+		bounds[i] = i + 1;
+	check(accepts_bounds(0, bounds, 0));
+	check(accepts_bounds(CTL_BUCKETS_MAX, bounds, CTL_BUCKETS_MAX));
+	check(!accepts_bounds(CTL_BUCKETS_MAX + 1, bounds, CTL_BUCKETS_MAX + 1));
+	check(!accepts_bounds(3, bounds, 2));
+	bounds[2] = bounds[1];
+	check(!accepts_bounds(3, bounds, 3));
+	check(accepts_bounds(2, bounds, 2));
 }

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,75 @@ static void end(int fd)
 {
 	page = quota_unmap(page);
 	close(fd);
+}
+
+TEST(limits_are_read_when_they_change)
+{
+	struct quota_limits limits = { .values = { [QUOTA_HANDLES] = 7 } }, read;
+	int fd = begin();
+	uint64_t n;
+
+	check(!quota_limits_changed(page, 0));
+	quota_set_limits(page, &limits);
+	check(quota_limits_changed(page, 0));
+	n = quota_read_limits(page, &read);
+	check_eq(read.values[QUOTA_HANDLES], 7);
+	check_eq(read.values[QUOTA_IMAGE_MEMORY], 0);
+	quota_set_limits(page, &limits);
+	check(!quota_limits_changed(page, n));
+	limits.values[QUOTA_IMAGE_MEMORY] = 1ull << 40;
+	quota_set_limits(page, &limits);
+	check(quota_limits_changed(page, n));
+	quota_read_limits(page, &read);
+	check_eq(read.values[QUOTA_IMAGE_MEMORY], 1ull << 40);
+	end(fd);
+}
+
+TEST(limits_of_a_broker_that_died_while_it_wrote_them_are_seen)
+{
+	struct quota_limits limits = { .values = { [QUOTA_HANDLES] = 7 } }, read;
+	int fd = begin();
+	uint64_t n;
+
+	quota_set_limits(page, &limits);
+	/* It has begun, and a worker has read what was there; then it wrote all, and died
+	 * before it said so. */
+	page->n_changes++;
+	n = quota_read_limits(page, &read);
+	check_eq(read.values[QUOTA_HANDLES], 7);
+	limits.values[QUOTA_HANDLES] = 9;
+	page->limits[QUOTA_HANDLES] = 9;
+	check(!quota_limits_changed(page, n));
+	quota_set_limits(page, &limits);
+	check(quota_limits_changed(page, n));
+	n = quota_read_limits(page, &read);
+	check_eq(read.values[QUOTA_HANDLES], 9);
+	quota_set_limits(page, &limits);
+	check(!quota_limits_changed(page, n));
+	end(fd);
+}
+
+TEST(copies_take_their_time_after_a_burst)
+{
+	const uint64_t now = 1000000000000u, ms = 1000000;
+	int fd = begin();
+
+	/* 1000 bytes a ms: the burst is 50000. */
+	check_eq(quota_charge_copy(page, now, 50000, 1000000), 0);
+	check_eq(quota_charge_copy(page, now, 10000, 1000000), 0);
+	check_eq(quota_charge_copy(page, now, 5000, 1000000), 10 * ms);
+	check_eq(quota_charge_copy(page, now, 1, 1000000), 15 * ms);
+	/* Later there is as much again as time has passed, at most a burst. */
+	check_eq(quota_charge_copy(page, now + 65 * ms + 1000, 1, 1000000), 0);
+	check_eq(quota_charge_copy(page, now + 3600000 * ms, 100000, 1000000), 0);
+	check_eq(quota_charge_copy(page, now + 3600000 * ms, 1, 1000000), 50 * ms);
+	/* Nothing that another worker writes makes one wait for long. */
+	page->copied_until = UINT64_MAX;
+	check_eq(quota_charge_copy(page, now, 1, 1000000), 0);
+	page->copied_until = 0;
+	check_eq(quota_charge_copy(page, now, UINT64_MAX, 1), 0);
+	check(quota_charge_copy(page, now, 1, 1) <= 60000 * ms);
+	end(fd);
 }
 
 TEST(each_slot_counts_for_all_others)
@@ -51,6 +121,44 @@ TEST(each_slot_counts_for_all_others)
 	quota_open(page, QUOTA_SLOTS);
 	quota_set(page, QUOTA_SLOTS, 1);
 	check_eq(quota_of_others(page, 1), 1);
+	end(fd);
+}
+
+TEST(memory_of_slots_that_end_is_counted_until_they_have)
+{
+	int fd = begin();
+	uint32_t n_ended;
+
+	for (uint32_t slot = 1; slot < 4; slot++)
+		quota_open(page, slot);
+	quota_open(page, QUOTA_SLOTS);
+	quota_set(page, 1, 1);
+	quota_set(page, 2, 20);
+	quota_set(page, 3, 300);
+	quota_set(page, QUOTA_SLOTS, 4000);
+	check_eq(quota_of_ending(page, 1), 0);
+	n_ended = quota_n_ended(page);
+	quota_set_ending(page, 2, true);
+	quota_set_ending(page, QUOTA_SLOTS, true);
+	check_eq(quota_of_ending(page, 1), 4020);
+	/* Its own memory a worker does not wait for. */
+	check_eq(quota_of_ending(page, 2), 4000);
+	check_eq(quota_n_ended(page), n_ended);
+	check(!quota_is_clear(page, 2));
+	quota_clear(page, 2);
+	check(quota_is_clear(page, 2));
+	check_eq(quota_of_ending(page, 1), 4000);
+	check_eq(quota_n_ended(page), n_ended + 1);
+	/* It does not end after all, or not soon; which is counted once. */
+	quota_set_ending(page, QUOTA_SLOTS, false);
+	quota_set_ending(page, QUOTA_SLOTS, false);
+	check_eq(quota_of_ending(page, 1), 0);
+	check_eq(quota_n_ended(page), n_ended + 2);
+	/* Bits of slots that there are not, and numbers that are too large. */
+	memset(page->ending, 0xff, sizeof(page->ending));
+	check_eq(quota_of_ending(page, 1), 4300);
+	page->used[1] = UINT64_MAX;
+	check(quota_of_ending(page, 1) == UINT64_MAX);
 	end(fd);
 }
 
