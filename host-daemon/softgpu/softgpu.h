@@ -24,6 +24,7 @@
  * The address of device memory is its address in this process.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,55 @@ enum softgpu_config_schedule {
 	SOFTGPU_CONFIG_FAIR,
 };
 
+/*
+ * Device time that a process has used, and the limit up to which it may: memory that
+ * somebody else, who shares the CPU among processes, writes and reads at any time.
+ *
+ * Device time is the CPU time of the threads that run kernels. They stop before a block
+ * or, within 2 ms, inside one, when the limit is reached, and continue when it is raised:
+ * so a process can use a little more than its limit. All words are atomic; memory that is
+ * zero limits nothing.
+ */
+struct softgpu_allowance {
+	/* of who shares */
+	uint64_t limit_ns;   /* of used_ns; written before is_limited */
+	uint64_t beat_ns;    /* CLOCK_MONOTONIC: renewed at least every
+				SOFTGPU_ALLOWANCE_BEAT_NS while there is a limit, or it
+				lapses */
+	uint32_t is_limited; /* enum softgpu_allowance_limit */
+	uint32_t n_changes;  /* a futex: incremented, and woken, after a change that lets
+				threads continue */
+
+	/* softgpu's */
+	uint64_t used_ns; /* device time so far */
+	uint64_t held_ns; /* threads have waited for the limit; sum of all threads */
+	uint32_t n_busy;  /* threads that kernels under way could keep busy, whether a
+			     CPU runs them or not */
+	uint32_t n_held;  /* threads that wait for the limit */
+	/* of those who measure the time by events; 0 with softgpu */
+	uint64_t devices; /* bits: on which there was work lately */
+	uint64_t seen_ns; /* CLOCK_MONOTONIC: there was work, and used_ns counts it until
+			     then; 0: there was none */
+	/* of who shares, and for the next one: how much of used_ns counts, up to which
+	 * value of used_ns; 0: all of it */
+	uint64_t counted_ns;
+	uint64_t counted_until_ns;
+	/* softgpu's: launches of kernels and graphs that were accepted, and have not
+	 * begun, plus 1; 0: unknown */
+	uint64_t n_pending;
+	/* softgpu's: contexts that a kernel has broken, whose calls return it now */
+	uint64_t n_faults;
+	uint64_t reserved[2];
+};
+
+enum softgpu_allowance_limit {
+	SOFTGPU_ALLOWANCE_UNLIMITED,
+	SOFTGPU_ALLOWANCE_LIMITED,
+	SOFTGPU_ALLOWANCE_PAUSED, /* the limit is 0, and does not lapse */
+};
+
+#define SOFTGPU_ALLOWANCE_BEAT_NS UINT64_C(200000000)
+
 /* Bytes that follow exported memory in its file: what it is, for those that import it. */
 #define SOFTGPU_LABEL_SIZE 4096u
 
@@ -47,6 +97,10 @@ struct softgpu_config {
 	uint64_t memory;
 	uint32_t n_threads;
 	uint32_t n_devices; /* 1 to 8, which look alike */
+	/* Which of them the process sees, and in which order: indices, GPU-UUID or the
+	 * beginning of one, with commas. As in CUDA_VISIBLE_DEVICES what follows one that
+	 * does not exist is hidden, too. Else: all. */
+	const char *visible;
 	uint32_t timeout_ms;
 	const char *check; /* as VGPU_SOFTGPU_CHECK */
 	const char *name;
@@ -78,6 +132,20 @@ struct softgpu_config {
 	 * which is softgpu's, or -1. Else: memfd_create(). */
 	int (*make_file)(void *data, uint64_t size);
 	void *make_file_data;
+	/* NULL: the device is not shared. */
+	struct softgpu_allowance *allowance;
+	/* Device memory that softgpu takes without a call that names its size: variables
+	 * of modules, and heaps of kernels. In multiples of 512 bytes, before it is
+	 * taken, with a lock held: they make no calls of softgpu. Return of charge: 0, or
+	 * it may not be had. Else: only the device's own limit counts. */
+	int (*charge)(void *data, uint32_t device, uint64_t size);
+	void (*refund)(void *data, uint32_t device, uint64_t size);
+	void *charge_data;
+	/* Receives which kernel is about to break a context, and how, once for each
+	 * context and before any call returns it; with a lock held: it makes no calls of
+	 * softgpu. */
+	void (*fault)(void *data, int result, const char *text);
+	void *fault_data;
 };
 
 /**
@@ -96,6 +164,27 @@ int softgpu_configure(const struct softgpu_config *config);
  * time, for launches that have not begun.
  */
 void softgpu_limit_launches(uint32_t ms);
+
+/* Who wants to know when work begins and is complete: kernels, copies, fills and calls of
+ * the host. */
+struct softgpu_trace {
+	/* Read at each submission, begin and end: 0: nothing is wanted now. */
+	const uint64_t *is_wanted;
+	/* Called where work is submitted, on that thread, which may hold a lock: no call
+	 * of the API. A number that `note` gets with it. */
+	uint64_t (*get_tag)(void *data);
+	/* Called on a thread that may hold a lock: no call of the API. The tag is 0 for
+	 * what graphs and kernels start. The name is a kernel's, or has a blank. */
+	void (*note)(
+		void *data, uint64_t tag, uint64_t stream, const char *name, int is_end);
+	void *data;
+};
+
+/**
+ * softgpu_trace() - be told of work, before the first context is made
+ * @trace:	remains the caller's, and valid
+ */
+void softgpu_trace(const struct softgpu_trace *trace);
 
 /**
  * softgpu_set_window() - set the place of memory, before the first context is made
@@ -134,6 +223,32 @@ int softgpu_set_window(
  * Return: 0, -EINVAL if nothing is allocated there, -ENOMEM or -errno.
  */
 int softgpu_export(uint64_t address, uint64_t *basep, uint64_t *sizep, int *fdp);
+
+/* Memory at addresses that the process can read and write; the id is never used twice. */
+struct softgpu_piece {
+	uint64_t address;
+	uint64_t size;
+	uint64_t id;
+};
+
+/**
+ * softgpu_list_memory() - list the memory of devices that could be elsewhere for a while
+ * @piecesp:	to be freed
+ *
+ * For a process in which no other thread makes calls meanwhile. Left out are memory that
+ * other processes share and memory that is mapped in parts.
+ *
+ * Return: 0, -ENOMEM, -EBUSY: work is not complete, -ENOTSUP: the program reaches memory
+ * of the device window itself, by cuMemHostAlloc() or as managed memory.
+ */
+int softgpu_list_memory(struct softgpu_piece **piecesp, size_t *n_piecesp);
+
+/* Gives the pages of that memory back to the system after somebody has copied them. They
+ * are zeros then, until somebody writes them again; no call may use them before. */
+void softgpu_drop_memory(const struct softgpu_piece *pieces, size_t n_pieces);
+
+/* Return: whether that memory is still allocated. */
+bool softgpu_has_memory(const struct softgpu_piece *piece);
 
 #ifdef __cplusplus
 }

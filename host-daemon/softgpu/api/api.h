@@ -73,16 +73,22 @@ struct device {
 	bool is_checked;    /* each access, to the byte */
 	struct softgpu_checks checks; /* constant */
 	CUuuid uuids[MEMORY_DEVICES_MAX];
+	uint32_t places[MEMORY_DEVICES_MAX]; /* among all, also those not visible */
+	char visible[256];		     /* softgpu_config.visible */
 	struct softgpu_hooks hooks;
 	void *(*managed_alloc)(void *data, uint64_t size);
 	void (*managed_free)(void *data, void *memory, uint64_t size);
 	void *managed_data;
 	void (*explain)(void *data, const char *text, size_t size);
 	void *explain_data;
+	void (*fault)(void *data, int result, const char *text);
+	void *fault_data;
 	int memory_fd; /* as in struct softgpu_config */
 	uint64_t memory_offset, memory_size;
 	int (*make_file)(void *data, uint64_t size);
 	void *make_file_data;
+	struct softgpu_allowance *allowance; /* or NULL */
+	struct memory_charging charging;
 
 	pthread_mutex_t lock; /* for what follows */
 	bool has_memory;      /* memory and sched are set up: the first context did */

@@ -123,7 +123,7 @@ bool device_attribute(CUdevice number, int attribute, int *valuep)
 		*valuep = device->cc % 10;
 		break;
 	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-		*valuep = 1 + number;
+		*valuep = 1 + (int)device->places[number];
 		break;
 	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
 		*valuep = device->n_threads;

@@ -96,7 +96,7 @@ static void heap_fill(CUcontext context, struct heap *heap, uint64_t size)
 {
 	struct range range = {
 		.size = size,
-		.kind = RANGE_ARRAY, /* it counts, and calls do not reach it */
+		.kind = RANGE_HEAP, /* it counts, and calls do not reach it */
 		.device = context->device,
 		.owner = context,
 	};
@@ -106,7 +106,7 @@ static void heap_fill(CUcontext context, struct heap *heap, uint64_t size)
 		vgpu_log_warning(
 			"no memory for a heap of %llu bytes", (unsigned long long)size);
 	else if (heap_begin(heap, address, size))
-		memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_ARRAY));
+		memory_free(&softgpu_device.memory, address, MEMORY_KIND(RANGE_HEAP));
 }
 
 uint64_t context_heap_take(

@@ -145,6 +145,14 @@ static bool device_set_name(const char *name)
 	return true;
 }
 
+static bool device_set_visible(const char *list)
+{
+	if (strlen(list) >= sizeof(softgpu_device.visible))
+		return false;
+	strcpy(softgpu_device.visible, list);
+	return true;
+}
+
 static bool device_set_schedule(uint32_t schedule)
 {
 	if (schedule != SOFTGPU_CONFIG_LONG && schedule != SOFTGPU_CONFIG_FAIR)
@@ -281,6 +289,62 @@ static void device_derive_uuid(uint32_t number)
 	uuid->bytes[8] = (uuid->bytes[8] & 0x3f) | 0x80;
 }
 
+/* Whether an entry of the list begins a device's UUID. */
+static bool device_is_named(const CUuuid *uuid, const char *entry, size_t length)
+{
+	char text[48];
+	int n = snprintf(text, sizeof(text), "GPU-");
+
+	for (int i = 0; i < 16; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			(uint8_t)uuid->bytes[i]);
+	return length > 4 && !strncmp(text, entry, length);
+}
+
+/* Return: the device of an entry, or n_devices. */
+static uint32_t device_of_entry(const char *entry, size_t length)
+{
+	const struct device *device = &softgpu_device;
+	uint32_t number = 0;
+	char *end;
+
+	if (*entry >= '0' && *entry <= '9') {
+		const unsigned long index = strtoul(entry, &end, 10);
+
+		return end == entry + length && index < device->n_devices
+			       ? (uint32_t)index
+			       : device->n_devices;
+	}
+	while (number < device->n_devices &&
+		!device_is_named(&device->uuids[number], entry, length))
+		number++;
+	return number;
+}
+
+/* Devices differ by their UUIDs and places only. */
+static void device_choose(const char *list)
+{
+	struct device *device = &softgpu_device;
+	CUuuid uuids[MEMORY_DEVICES_MAX];
+	uint32_t n = 0;
+
+	while (n < MEMORY_DEVICES_MAX) {
+		const size_t length = strcspn(list, ",");
+		const uint32_t number = device_of_entry(list, length);
+
+		if (number == device->n_devices)
+			break;
+		uuids[n] = device->uuids[number];
+		device->places[n++] = number;
+		if (!list[length])
+			break;
+		list += length + 1;
+	}
+	memcpy(device->uuids, uuids, n * sizeof(*uuids));
+	device->n_devices = n;
+}
+
 static void device_complete(void)
 {
 	struct device *device = &softgpu_device;
@@ -302,8 +366,12 @@ static void device_complete(void)
 	print_setup(&device->hooks);
 	if (!device->n_devices)
 		device_set_number(1);
-	for (uint32_t i = 0; i < device->n_devices; i++)
+	for (uint32_t i = 0; i < device->n_devices; i++) {
+		device->places[i] = i;
 		device_derive_uuid(i);
+	}
+	if (*device->visible)
+		device_choose(device->visible);
 }
 
 /*
@@ -334,6 +402,7 @@ int softgpu_configure(const struct softgpu_config *config)
 		 (config->n_devices && !device_set_number(config->n_devices)) ||
 		 (config->schedule && !device_set_schedule(config->schedule)) ||
 		 (config->name && !device_set_name(config->name)) ||
+		 (config->visible && !device_set_visible(config->visible)) ||
 		 (config->check && !device_set_check(config->check)))
 		r = -EINVAL;
 	if (!r) {
@@ -344,6 +413,8 @@ int softgpu_configure(const struct softgpu_config *config)
 		device->hooks.data = config->print_data;
 		device->explain = config->explain;
 		device->explain_data = config->explain_data;
+		device->fault = config->fault;
+		device->fault_data = config->fault_data;
 		device->managed_alloc = config->managed_alloc;
 		device->managed_free = config->managed_free;
 		device->managed_data = config->managed_data;
@@ -352,6 +423,16 @@ int softgpu_configure(const struct softgpu_config *config)
 		device->memory_size = config->memory_size;
 		device->make_file = config->make_file;
 		device->make_file_data = config->make_file_data;
+		device->allowance = config->allowance;
+		/* Known from now on: none. */
+		if (device->allowance)
+			__atomic_store_n(
+				&device->allowance->n_pending, 1, __ATOMIC_RELAXED);
+		device->charging = (struct memory_charging){
+			.charge = config->charge,
+			.refund = config->refund,
+			.data = config->charge_data,
+		};
 	}
 	pthread_mutex_unlock(&device->lock);
 	return r ? vgpu_error_origin(r) : 0;
@@ -411,6 +492,7 @@ CUresult device_start(void)
 		if (r)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		device->memory.is_checked = device->is_checked;
+		device->memory.charging = device->charging;
 		if (device->checks.kinds & SOFTGPU_CHECK_UNWRITTEN &&
 			memory_watch(&device->memory)) {
 			memory_deinit(&device->memory);
@@ -422,6 +504,9 @@ CUresult device_start(void)
 		device->memory.physicals.make_file = device->make_file;
 		device->memory.physicals.make_file_data = device->make_file_data;
 		sched_init(&device->sched, device->n_threads);
+		device->sched.allowance = device->allowance;
+		device->sched.fault = device->fault;
+		device->sched.fault_data = device->fault_data;
 		if (device->checks.kinds & SOFTGPU_CHECK_UNWRITTEN)
 			memory_space(&device->memory, 0, (1u << device->n_devices) - 1,
 				&device->sched.watched);
@@ -435,6 +520,11 @@ CUresult device_start(void)
 		device->has_memory = true;
 	}
 	return CUDA_SUCCESS;
+}
+
+void softgpu_trace(const struct softgpu_trace *trace)
+{
+	sched_trace = trace;
 }
 
 void softgpu_limit_launches(uint32_t ms)
@@ -481,6 +571,8 @@ CUresult cuInit(unsigned int Flags)
 		pthread_atfork(NULL, NULL, device_forked);
 		__atomic_store_n(&device_process, getpid(), __ATOMIC_RELEASE);
 	}
+	if (!result && !device->n_devices)
+		result = CUDA_ERROR_NO_DEVICE;
 	pthread_mutex_unlock(&device->lock);
 	return result;
 }

@@ -17,8 +17,9 @@ static const char *const kinds[_RANGE_N] = {
 	[RANGE_HOST] = "a host allocation",
 	[RANGE_REGISTERED] = "a host registration",
 	[RANGE_DRIVER] = "memory of the driver",
-	[RANGE_ARRAY] = "an array or a heap",
+	[RANGE_ARRAY] = "an array",
 	[RANGE_MAPPED] = "a mapping",
+	[RANGE_HEAP] = "the heap of kernels",
 };
 
 /* With the lock. Returns: the latest of that address, or NULL. */

@@ -29,7 +29,32 @@
 static bool memory_counts(enum range_kind kind)
 {
 	return kind == RANGE_DEVICE || kind == RANGE_MANAGED || kind == RANGE_MODULE ||
-	       kind == RANGE_ARRAY;
+	       kind == RANGE_ARRAY || kind == RANGE_HEAP;
+}
+
+/* Bytes for which somebody has to be asked, because no call has named them. */
+static uint64_t memory_charged(const struct memory *memory, const struct range *range)
+{
+	if (!memory->charging.charge ||
+		(range->kind != RANGE_MODULE && range->kind != RANGE_HEAP))
+		return 0;
+	return (range->size + CHUNK_UNIT - 1) / CHUNK_UNIT * CHUNK_UNIT;
+}
+
+static bool memory_charge(const struct memory *memory, const struct range *range)
+{
+	const uint64_t size = memory_charged(memory, range);
+
+	return !size ||
+	       !memory->charging.charge(memory->charging.data, range->device, size);
+}
+
+static void memory_refund(const struct memory *memory, const struct range *range)
+{
+	const uint64_t size = memory_charged(memory, range);
+
+	if (size)
+		memory->charging.refund(memory->charging.data, range->device, size);
 }
 
 /* Returns: bytes of addresses for an allocation. Large ones have a closed page after them
@@ -247,7 +272,7 @@ static void memory_open(
 			before + range->size + CHUNK_UNIT - 1);
 }
 
-static int memory_alloc_locked(struct memory *memory, struct range *range)
+static int memory_take_locked(struct memory *memory, struct range *range)
 {
 	bool counts = memory_counts(range->kind);
 	struct part *part = memory_part_for(memory, range);
@@ -276,6 +301,18 @@ static int memory_alloc_locked(struct memory *memory, struct range *range)
 	if (counts)
 		part->used += cost;
 	return 0;
+}
+
+static int memory_alloc_locked(struct memory *memory, struct range *range)
+{
+	int r;
+
+	if (!memory_charge(memory, range))
+		return MEMORY_E_FULL;
+	r = memory_take_locked(memory, range);
+	if (r)
+		memory_refund(memory, range);
+	return r;
 }
 
 int memory_alloc(struct memory *memory, const struct range *template, uint64_t *addressp)
@@ -364,6 +401,7 @@ static void memory_remove(struct memory *memory, const struct range *entry)
 	memory_give(memory, part, &range);
 	if (memory_counts(range.kind))
 		part->used -= memory_cost(memory, &range);
+	memory_refund(memory, &range);
 }
 
 int memory_free(struct memory *memory, uint64_t address, unsigned int kinds)
@@ -442,13 +480,17 @@ int memory_unregister(struct memory *memory, uint64_t address)
 	return memory_free(memory, address, MEMORY_KIND(RANGE_REGISTERED));
 }
 
+/* Kinds that no call reaches. */
+static const unsigned int memory_hidden =
+	MEMORY_KIND(RANGE_DRIVER) | MEMORY_KIND(RANGE_ARRAY) | MEMORY_KIND(RANGE_HEAP);
+
 bool memory_find(struct memory *memory, uint64_t address, struct range *rangep)
 {
 	const struct range *entry;
 
 	pthread_mutex_lock(&memory->lock);
 	entry = ranges_find(&memory->ranges, address);
-	if (entry && (entry->kind == RANGE_DRIVER || entry->kind == RANGE_ARRAY))
+	if (entry && MEMORY_KIND(entry->kind) & memory_hidden)
 		entry = NULL;
 	if (entry)
 		*rangep = *entry;
@@ -459,9 +501,8 @@ bool memory_find(struct memory *memory, uint64_t address, struct range *rangep)
 bool memory_covers(struct memory *memory, uint32_t device, unsigned int access,
 	uint64_t address, uint64_t size)
 {
-	const unsigned int hidden = MEMORY_KIND(RANGE_DRIVER) | MEMORY_KIND(RANGE_ARRAY);
 	const struct demand demand = {
-		.kinds = (MEMORY_KIND(_RANGE_N) - 1) & ~hidden,
+		.kinds = (MEMORY_KIND(_RANGE_N) - 1) & ~memory_hidden,
 		.device = device,
 		.access = access,
 	};

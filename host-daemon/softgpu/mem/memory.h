@@ -54,12 +54,21 @@ struct memory_view {
 	uint32_t device;
 };
 
+/* Who is asked for memory that no call has named, as in struct softgpu_config; NULL:
+ * nobody. With the lock of the memory. */
+struct memory_charging {
+	int (*charge)(void *data, uint32_t device, uint64_t size);
+	void (*refund)(void *data, uint32_t device, uint64_t size);
+	void *data;
+};
+
 struct memory {
 	struct window host;
 	/* To the byte, with unused memory around each allocation, and freed memory is not
 	 * used again for a while; set before the first allocation. */
 	bool is_checked;
-	uint64_t limit; /* of each device */
+	uint64_t limit;			 /* of each device */
+	struct memory_charging charging; /* set before the first allocation */
 	uint32_t n_devices;
 	uint32_t n_parts;
 

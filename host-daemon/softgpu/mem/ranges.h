@@ -28,8 +28,9 @@ enum range_kind {
 	RANGE_HOST,	  /* cuMemHostAlloc */
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_DRIVER,	  /* the driver's own: kernels reach it, calls do not */
-	RANGE_ARRAY,	  /* as that, and it counts: under textures, heaps */
+	RANGE_ARRAY,	  /* as that, and it counts: under textures */
 	RANGE_MAPPED,	  /* cuMemMap */
+	RANGE_HEAP,	  /* as an array's: what kernels allocate from */
 	_RANGE_N,
 };
 

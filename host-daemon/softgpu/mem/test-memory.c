@@ -49,6 +49,61 @@ static uint64_t free_memory(void)
 	return free;
 }
 
+/* What somebody else counts, and how much of it there may be. */
+static uint64_t charged, charge_limit;
+
+static int charge(void *data, uint32_t device, uint64_t size)
+{
+	check(data == &charged && device == 0);
+	if (size > charge_limit - charged)
+		return -1;
+	charged += size;
+	return 0;
+}
+
+static void refund(void *data, uint32_t device, uint64_t size)
+{
+	check(data == &charged && device == 0 && size <= charged);
+	charged -= size;
+}
+
+TEST(memory_that_no_call_names_is_charged_until_it_is_freed)
+{
+	static const enum range_kind kinds[] = { RANGE_MODULE, RANGE_HEAP };
+	uint64_t address, other, before;
+
+	check_eq(memory_init(&memory, 1, LIMIT, 0, 0, 0, 0), 0);
+	memory.charging = (struct memory_charging){ charge, refund, &charged };
+	charge_limit = 8 << 20;
+	must_free(must_alloc(1 << 20));
+	check_eq(charged, 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct range range = { .kind = kinds[i], .size = 1000, .owner = &range };
+
+		check_eq(memory_alloc(&memory, &range, &address), 0);
+		check_eq(charged, 1024);
+		range.size = (8 << 20) - 1024;
+		check_eq(memory_alloc(&memory, &range, &other), 0);
+		check_eq(charged, 8 << 20);
+		/* Refused: nothing is taken. */
+		before = free_memory();
+		range.size = 1;
+		check_eq(memory_alloc(&memory, &range, &other), MEMORY_E_FULL);
+		check_eq(free_memory(), before);
+		check_eq(memory_free(&memory, address, MEMORY_KIND(kinds[i])), 0);
+		check_eq(charged, (8 << 20) - 1024);
+		/* The device has less than is allowed: nothing stays charged. */
+		charge_limit = UINT64_MAX;
+		range.size = LIMIT;
+		check_eq(memory_alloc(&memory, &range, &other), MEMORY_E_FULL);
+		check_eq(charged, (8 << 20) - 1024);
+		charge_limit = 8 << 20;
+		memory_free_owner(&memory, &range);
+		check_eq(charged, 0);
+	}
+	memory_deinit(&memory);
+}
+
 TEST(an_allocation_is_open_until_it_is_freed)
 {
 	static const uint64_t sizes[] = { 1, 511, 512, 32768, 32769, 65536, 5000000 };

@@ -395,6 +395,7 @@ bool sched_graph_begin(struct sched_op *launch)
 	if (TAILQ_FIRST(&graph->turns->launches) != launch)
 		return false;
 	graph->launch = launch;
+	sched_op_begun(graph->sched, launch);
 	graph->n_live = 0;
 	sched_budget_begin(graph->sched, &launch->run.budget);
 	launch->stream->state = SCHED_STREAM_RUNNING;

@@ -164,10 +164,16 @@ void sched_grid_fail(struct sched_op *op, const struct softgpu_fault *fault)
 {
 	static struct rate rate;
 	struct sched_context *context = op->stream->context;
+	const struct sched *sched = context->sched;
+	const bool is_first = !sched_context_fault(context);
 
-	if (!sched_context_fault(context) && rate_allows(&rate))
+	if (is_first && rate_allows(&rate))
 		vgpu_log_error("CUDA error %d: %s", fault->code, fault->text);
+	if (is_first && sched->fault)
+		sched->fault(sched->fault_data, fault->code, fault->text);
 	sched_context_set_fault(context, fault->code);
+	if (is_first && sched->allowance)
+		sched_allowance_count_fault(sched->allowance);
 }
 
 /* The threads that begin blocks find none left then. All blocks of a cooperative grid
@@ -222,6 +228,8 @@ static void grid_wind_up(struct sched *sched, struct sched_grid *grid)
 	uint64_t now, end;
 
 	grid->is_begun = true;
+	if (!is_begun)
+		sched_op_note(grid->task.op, false);
 	if (grid->n_threads || !(sched->timeout_ns || grid->budget->is_limited))
 		return;
 	now = sched_now_ns();
@@ -264,6 +272,7 @@ void sched_grid_join(struct sched *sched, struct sched_op *op)
 	struct sched_grid *grid = &op->grid;
 
 	grid_wind_up(sched, grid);
+	sched_op_begun(sched, op);
 	if (grid->is_listed && !grid->n_threads)
 		sched->n_idle_grids[grid->level]--;
 	grid->n_threads++;
@@ -281,6 +290,7 @@ void sched_grid_leave(struct sched *sched, struct sched_op *op)
 		sched->n_idle_grids[grid->level]++;
 	if (grid->is_listed || grid->n_aside)
 		return;
+	sched_op_note(op, true);
 	sched->n_useful -= grid->n_useful;
 	grid_give_workspace(sched, grid);
 	if (sched_children_end(op))

@@ -21,6 +21,37 @@ uint64_t sched_now_ns(void)
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
 
+const struct softgpu_trace *sched_trace;
+
+static const char *op_name(const struct sched_op *op)
+{
+	switch (op->kind) {
+	case SCHED_COPY:
+		return "memory copy";
+	case SCHED_FILL:
+		return "memory fill";
+	case SCHED_LAUNCH:
+		return softgpu_kernel_info(op->grid.launch.kernel)->name;
+	default:
+		return "host function";
+	}
+}
+
+void sched_op_note(const struct sched_op *op, bool is_end)
+{
+	if (__builtin_expect(sched_is_traced(), 0))
+		sched_trace->note(
+			sched_trace->data, op->tag, op->stream->id, op_name(op), is_end);
+}
+
+void sched_op_begun(const struct sched *sched, struct sched_op *op)
+{
+	if (!op->is_pending)
+		return;
+	op->is_pending = false;
+	sched_allowance_unpend(sched->allowance);
+}
+
 _Static_assert(offsetof(struct sched_op, run) + sizeof(struct sched_run) <=
 		       offsetof(struct sched_op, grid.n_blocks),
 	"so much is copied of all operations but launches of kernels");
@@ -146,19 +177,25 @@ static void sched_fill_row(void *to, const struct sched_fill *fill)
 	}
 }
 
+static void sched_fill_run(const struct sched_fill *fill, struct sched_stream *stream)
+{
+	for (uint64_t y = 0; y < fill->height; y++) {
+		uint64_t to = fill->to + y * fill->pitch;
+
+		sched_fill_row((void *)(uintptr_t)to, fill);
+		softgpu_space_wrote(&stream->context->sched->watched, to,
+			fill->width * fill->element);
+	}
+}
+
 void sched_op_run(const struct sched_op *op, struct sched_stream *stream)
 {
-	if (op->kind == SCHED_COPY) {
+	sched_op_note(op, false);
+	if (op->kind == SCHED_COPY)
 		sched_copy_run(&op->copy, stream);
-		return;
-	}
-	for (uint64_t y = 0; y < op->fill.height; y++) {
-		uint64_t to = op->fill.to + y * op->fill.pitch;
-
-		sched_fill_row((void *)(uintptr_t)to, &op->fill);
-		softgpu_space_wrote(&stream->context->sched->watched, to,
-			op->fill.width * op->fill.element);
-	}
+	else
+		sched_fill_run(&op->fill, stream);
+	sched_op_note(op, true);
 }
 
 void sched_word_write(const struct sched_word *word)

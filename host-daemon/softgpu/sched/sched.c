@@ -61,6 +61,16 @@ void sched_stop(struct sched *sched)
 		vgpu_nap_cond(&nap, &sched->stopped, &sched->lock);
 }
 
+bool sched_is_idle(struct sched *sched)
+{
+	bool is_idle;
+
+	sched_lock(sched);
+	is_idle = !sched->n_ops && !sched->n_at_work;
+	sched_unlock(sched);
+	return is_idle;
+}
+
 void sched_resume(struct sched *sched)
 {
 	if (!--sched->n_stops)
@@ -89,15 +99,26 @@ static void *kernel_main(void *argument)
 	free(argument);
 	snprintf(name, sizeof(name), "softgpu-sm%u", worker.smid % 1000);
 	prctl(PR_SET_NAME, name);
+	worker.account.allowance = sched->allowance;
+	sched_account_wake(&worker.account);
 	sched_lock(sched);
 	for (;;) {
 		while (!sched_task_is_there(&worker) || sched->n_stops) {
+			sched_account_sleep(&worker.account);
 			sched->n_idle++;
 			vgpu_nap_cond(&nap, &sched->kernel_work, &sched->lock);
 			sched->n_idle--;
+			sched_account_wake(&worker.account);
 		}
 		nap = (struct vgpu_nap){};
+		if (__builtin_expect(sched_account_is_over(&worker.account), 0)) {
+			sched_unlock(sched);
+			sched_account_hold(&worker.account);
+			sched_lock(sched);
+			continue;
+		}
 		sched_task_serve(&worker);
+		sched_account_charge(&worker.account);
 		/* The completed operation may release work for other threads. */
 		sched_unlock(sched);
 		sched_lock(sched);
@@ -203,6 +224,7 @@ static void *host_main(void *argument)
 	struct sched *sched = argument;
 	struct sched_stream *stream;
 	struct vgpu_nap nap = {};
+	const struct sched_op *op;
 	struct sched_host host;
 	int fault;
 
@@ -221,11 +243,15 @@ static void *host_main(void *argument)
 		nap = (struct vgpu_nap){};
 		TAILQ_REMOVE(&sched->hosts, stream, wait_link);
 		stream->state = SCHED_STREAM_RUNNING;
-		host = STAILQ_FIRST(&stream->ops)->host;
+		op = STAILQ_FIRST(&stream->ops);
+		host = op->host;
 		fault = stream->context->fault;
 		sched_unlock(sched);
-		if (!fault || host.even_after_fault)
+		if (!fault || host.even_after_fault) {
+			sched_op_note(op, false);
 			host.function(&host, fault);
+			sched_op_note(op, true);
+		}
 		sched_lock(sched);
 		sched_stream_complete(stream);
 		sched_unlock(sched);

@@ -45,6 +45,8 @@
 #include <sys/queue.h>
 
 #include "exec/engine.h"
+#include "sched/allowance.h"
+#include "softgpu.h"
 
 /* Kernel threads of one scheduler. */
 #define SCHED_THREADS_MAX 256
@@ -229,6 +231,14 @@ struct sched_grid {
 	uint8_t params[SCHED_PARAMS_INLINE] __attribute__((aligned(16)));
 };
 
+/* Who wants to know of work, or NULL; set before there is any. */
+extern const struct softgpu_trace *sched_trace;
+
+static inline bool sched_is_traced(void)
+{
+	return sched_trace && __atomic_load_n(sched_trace->is_wanted, __ATOMIC_RELAXED);
+}
+
 /* What the host thread does besides: it is called once, without the lock. */
 struct sched_errand {
 	void (*run)(struct sched_errand *errand);
@@ -269,8 +279,10 @@ struct sched_choice {
 
 struct sched_op {
 	enum sched_kind kind;
+	bool is_pending; /* a launch that has not begun */
 	uint64_t ticket;
 	struct sched_stream *stream;
+	uint64_t tag; /* of softgpu_trace; 0: unknown */
 	STAILQ_ENTRY(sched_op) next;
 	union {
 		struct sched_mark *mark; /* MARK and WAIT: a reference */
@@ -368,6 +380,10 @@ struct sched {
 	uint64_t workspaces; /* device memory, of all of them */
 	/* Where it is kept what nothing has written: operations write, too. */
 	struct softgpu_space watched;
+	struct softgpu_allowance *allowance; /* NULL: the device is not shared */
+	/* As in struct softgpu_config. */
+	void (*fault)(void *data, int result, const char *text);
+	void *fault_data;
 
 	pthread_mutex_t lock; /* for all below */
 	uint64_t next_stream_id;
@@ -408,6 +424,7 @@ struct sched {
 	uint32_t n_idle;   /* kernel threads that sleep */
 	uint32_t n_wanted; /* kernel threads that sched_unlock() shall wake */
 	uint32_t n_mark_waiters;
+	uint64_t n_ops;	    /* in streams, until they are complete */
 	uint32_t n_at_work; /* threads that run an operation, without the lock */
 	uint32_t n_stops;   /* callers of sched_stop() */
 	pthread_cond_t stopped;
@@ -419,6 +436,7 @@ struct sched_worker {
 	struct sched *sched;
 	struct softgpu_scratch *scratch;
 	uint32_t smid;
+	struct sched_account account;
 };
 
 /*
@@ -448,6 +466,9 @@ void sched_unlock(struct sched *sched);
  */
 void sched_stop(struct sched *sched);
 void sched_resume(struct sched *sched);
+
+/* Return: whether all operations so far are complete. */
+bool sched_is_idle(struct sched *sched);
 
 /* With the lock: a thread is about to run an operation without it, and has done so. */
 void sched_work_begin(struct sched *sched);
@@ -565,6 +586,12 @@ void sched_mark_finish(struct sched_mark *mark);
 
 /* Does a copy or a fill. Called without the lock. */
 void sched_op_run(const struct sched_op *op, struct sched_stream *stream);
+/* Tells whoever traces that it begins or is complete: a kernel, copy, fill or call of the
+ * host. */
+void sched_op_note(const struct sched_op *op, bool is_end);
+
+/* A launch begins, or is discarded. With the lock. */
+void sched_op_begun(const struct sched *sched, struct sched_op *op);
 
 /* Bytes that a copy or fill moves. */
 uint64_t sched_op_size(const struct sched_op *op);
@@ -638,7 +665,7 @@ static inline bool sched_sms_has(const struct sched_sms *sms, uint32_t smid)
 uint32_t sched_sms_count(const struct sched_sms *sms);
 
 /* A slice of a thread that begins now. */
-struct softgpu_slice sched_slice(const struct sched *sched);
+struct softgpu_slice sched_slice(const struct sched_worker *worker);
 
 /* With the lock: appends a task. */
 void sched_task_push(struct sched *sched, struct sched_task *task);

@@ -214,8 +214,10 @@ static void stream_pop(struct sched_stream *stream)
 		return;
 	}
 	STAILQ_REMOVE_HEAD(&stream->ops, next);
+	sched_op_begun(context->sched, op);
 	sched_op_free(context->sched, op);
 	stream->n_ops--;
+	stream->context->sched->n_ops--;
 	stream->n_completed++;
 	stream_kick_held(stream);
 	if (stream->n_waiters)
@@ -426,10 +428,16 @@ static int stream_submit_locked(
 	}
 	op->stream = stream;
 	op->ticket = context->next_ticket++;
+	if (sched_is_traced())
+		op->tag = sched_trace->get_tag(sched_trace->data);
+	op->is_pending = op->kind == SCHED_LAUNCH || op->kind == SCHED_GRAPH;
+	if (op->is_pending)
+		sched_allowance_pend(context->sched->allowance);
 	if (op->kind == SCHED_GRAPH)
 		sched_graph_enlist(op);
 	STAILQ_INSERT_TAIL(&stream->ops, op, next);
 	stream->n_ops++;
+	stream->context->sched->n_ops++;
 	target = ++stream->n_submitted;
 	if (stream->n_ops > 1 && !wait)
 		return 0;

@@ -39,6 +39,15 @@ static void task_append(struct sched *sched, struct sched_task *task)
 	grid->n_turns = sched->n_turns;
 }
 
+/* A block that only the allowance has stopped is the next one to continue: otherwise
+ * every stop would begin another block of its grid. */
+static void task_put_first(struct sched *sched, struct sched_task *task)
+{
+	task->number = 0;
+	TAILQ_INSERT_HEAD(&sched->begun, task, link);
+	sched->n_begun++;
+}
+
 void sched_task_push(struct sched *sched, struct sched_task *task)
 {
 	task_append(sched, task);
@@ -220,9 +229,10 @@ static bool leftovers_init(struct leftovers *left, struct sched_worker *worker,
 	return !task->has_block || worker->scratch || left->scratch;
 }
 
-static void set_aside(struct sched *sched, struct sched_task *task)
+static void set_aside(struct sched_worker *worker, struct sched_task *task)
 {
 	struct sched_grid *grid = &task->op->grid;
+	struct sched *sched = worker->sched;
 
 	grid->n_aside++;
 	if (task->has_block)
@@ -232,7 +242,10 @@ static void set_aside(struct sched *sched, struct sched_task *task)
 		sched->aside_size += task->together ? sched_together_size(task->together)
 						    : softgpu_scratch_size(task->scratch);
 	}
-	sched_task_push(sched, task);
+	if (sched_account_is_over(&worker->account))
+		task_put_first(sched, task);
+	else
+		sched_task_push(sched, task);
 	sched_grid_want(sched, grid, 1);
 }
 
@@ -247,7 +260,7 @@ static void put_back(
 			.scratch = task->has_block ? task->scratch : NULL,
 			.together = task->together,
 		};
-		set_aside(worker->sched, left->block);
+		set_aside(worker, left->block);
 		task->together = NULL;
 		if (task->has_block)
 			task->scratch = NULL;
@@ -404,6 +417,10 @@ void sched_tasks_publish(struct sched *sched)
 	__atomic_store_n(&sched->n_waiting, n_waiting, __ATOMIC_RELAXED);
 	__atomic_store_n(&sched->n_passed, n_passed, __ATOMIC_RELAXED);
 	__atomic_store_n(&sched->top, top, __ATOMIC_RELAXED);
+	if (sched->allowance)
+		sched_allowance_publish(sched->allowance,
+			sched->n_useful < sched->n_threads ? sched->n_useful
+							   : sched->n_threads);
 }
 
 static struct sched_task take_grid(struct sched *sched, struct sched_task *chosen)
@@ -450,15 +467,31 @@ static struct sched_task take(struct sched_worker *worker)
 			       : take_begun(worker->sched, chosen);
 }
 
-struct softgpu_slice sched_slice(const struct sched *sched)
+/* On a device that is shared each slice is short, so that the thread looks at its
+ * allowance; run() may let it continue with the next one. */
+struct softgpu_slice sched_slice(const struct sched_worker *worker)
 {
-	uint64_t now = sched_now_ns();
+	const struct sched *sched = worker->sched;
+	uint64_t now = sched_now_ns(), ns;
 
+	ns = sched_account_turn(&worker->account, SCHED_SLICE_NS, sched->n_threads);
 	return (struct softgpu_slice){
 		.wanted = &sched->n_waiting,
-		.end_ns = now + SCHED_SLICE_NS,
-		.last_ns = now + SCHED_TURN_NS,
+		.end_ns = now + ns,
+		.last_ns = now + (sched->allowance ? ns : SCHED_TURN_NS),
 	};
+}
+
+/* Whether a turn ended only so that the thread looks at its allowance, and may continue
+ * with the next slice. */
+static bool goes_on(struct sched_worker *worker, uint64_t began_ns)
+{
+	if (!worker->account.allowance ||
+		__atomic_load_n(&worker->sched->n_waiting, __ATOMIC_RELAXED) ||
+		sched_now_ns() - began_ns >= SCHED_TURN_NS)
+		return false;
+	sched_account_charge(&worker->account);
+	return !sched_account_is_over(&worker->account);
 }
 
 /* Without the lock. */
@@ -466,10 +499,11 @@ static enum sched_turn run(struct sched_worker *worker, struct sched_task *task,
 	struct leftovers *left, struct softgpu_fault *fault)
 {
 	struct turn turn = { .worker = worker, .task = task, .grid = &task->op->grid };
+	uint64_t began_ns = worker->account.allowance ? sched_now_ns() : 0;
 	enum sched_turn r;
 
 	for (;;) {
-		turn.slice = sched_slice(worker->sched);
+		turn.slice = sched_slice(worker);
 		turn.polls_since_ns = 0;
 		if (turn.grid->is_cooperative)
 			r = sched_together_run(worker, task, fault);
@@ -477,6 +511,8 @@ static enum sched_turn run(struct sched_worker *worker, struct sched_task *task,
 			r = turn_run(&turn);
 		if (r == SCHED_TURN_FAULT && !turn.grid->is_cooperative)
 			*fault = turn.fault;
+		if (r == SCHED_TURN_OVER && goes_on(worker, began_ns))
+			continue;
 		if (r != SCHED_TURN_OVER || leftovers_init(left, worker, task))
 			return r;
 		leftovers_deinit(left);

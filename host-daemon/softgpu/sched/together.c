@@ -105,8 +105,8 @@ enum sched_turn sched_together_run(
 	struct sched_worker *worker, struct sched_task *task, struct softgpu_fault *fault)
 {
 	struct sched_grid *grid = &task->op->grid;
-	struct softgpu_slice slice = sched_slice(worker->sched);
-	uint64_t polls_until = slice.end_ns - SCHED_SLICE_NS + SCHED_SLICE_POLLING_NS;
+	struct softgpu_slice slice = sched_slice(worker);
+	uint64_t polls_until = sched_now_ns() + SCHED_SLICE_POLLING_NS;
 	enum sched_turn r = SCHED_TURN_DONE;
 
 	if (!task->together && sched_grid_is_late(grid, fault))
