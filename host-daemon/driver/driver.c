@@ -69,7 +69,11 @@ int driver_open(struct driver *driver, const char *path,
 	*(void **)&driver->configure = dlsym(library, "softgpu_configure");
 	*(void **)&driver->set_window = dlsym(library, "softgpu_set_window");
 	*(void **)&driver->export = dlsym(library, "softgpu_export");
+	*(void **)&driver->list_memory = dlsym(library, "softgpu_list_memory");
+	*(void **)&driver->drop_memory = dlsym(library, "softgpu_drop_memory");
+	*(void **)&driver->has_memory = dlsym(library, "softgpu_has_memory");
 	*(void **)&driver->limit_launches = dlsym(library, "softgpu_limit_launches");
+	*(void **)&driver->trace = dlsym(library, "softgpu_trace");
 	if (driver->configure && driver->configure(softgpu))
 		vgpu_log_warning(
 			"the driver library %s refuses the identity configured", path);

@@ -26,7 +26,11 @@ struct driver {
 		uint64_t base, uint64_t size, uint64_t host_base, uint64_t host_size);
 	/* softgpu's alone. */
 	int (*export)(uint64_t address, uint64_t *basep, uint64_t *sizep, int *fdp);
+	int (*list_memory)(struct softgpu_piece **piecesp, size_t *n_piecesp);
+	void (*drop_memory)(const struct softgpu_piece *pieces, size_t n_pieces);
+	bool (*has_memory)(const struct softgpu_piece *piece);
 	void (*limit_launches)(uint32_t ms);
+	void (*trace)(const struct softgpu_trace *trace);
 };
 
 enum {

@@ -118,6 +118,9 @@ static int select_auto(
 			"the driver is %s, NVIDIA's: its cuInit succeeds", driver->path);
 		return 0;
 	}
+	/* The list may be NVIDIA's, and wrong: softgpu has other devices. */
+	if (options->softgpu.visible && r == DRIVER_E_NO_INIT)
+		return r;
 	r = driver_open(driver, options->softgpu_path, &options->softgpu, initp);
 	if (!r)
 		vgpu_log_info("the driver is %s, softgpu: there is no working " LIBRARY
