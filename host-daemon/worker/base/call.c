@@ -39,6 +39,7 @@ void call_init(struct call *call, struct session *session, struct runner *runner
 	call->reason = NULL;
 	call->replied = false;
 	call->is_large = false;
+	call->is_lookup = false;
 }
 
 int call_violation(struct call *call, const char *reason)

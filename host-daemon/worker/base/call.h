@@ -63,6 +63,9 @@ struct call {
 	const char *reason; /* with CALL_E_VIOLATION */
 	bool replied;
 	bool is_large; /* a launch that needs a mark right after it */
+	/* The guest library asks for something of its own: that there is none is no error
+	 * of the program. */
+	bool is_lookup;
 };
 
 /* Prepares a call without running it, to examine its frame. */

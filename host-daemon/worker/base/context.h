@@ -30,6 +30,7 @@
 #include "worker/base/scratch.h"
 #include "worker/base/uses.h"
 
+struct meter_batch;
 struct session;
 
 struct stream {
@@ -40,7 +41,10 @@ struct stream {
 	bool has_word;
 	uint32_t word; /* completion word that marks write */
 	bool due;      /* a mark was put off, see wait/marks.h */
-	bool owes;     /* a synchronising call, see wait/debts.h; atomic */
+	/* Of work that is being submitted, see wait/meter.h. */
+	struct meter_batch *batch;
+	bool waits; /* and may wait for others before */
+	bool owes;  /* a synchronising call, see wait/debts.h; atomic */
 	/* Stream-ordered calls executed by the dispatcher and by lanes: two counts, so
 	 * that the dispatcher needs no locked instruction. Atomic; see mark_issued(). */
 	uint64_t issued;
@@ -66,7 +70,7 @@ struct context {
 	struct context *home; /* of a green context: the primary one; else NULL */
 	bool primary;
 	uint32_t n_retains; /* of the guest, for a primary context */
-	bool is_leaving;    /* a thread is destroying it; contexts.lock */
+	bool is_leaving;    /* a thread is destroying it; contexts.lock, atomic */
 	uint32_t life;	/* incremented when its contents are destroyed; contexts.lock */
 	uint32_t fault; /* the first CUresult that broke it; atomic */
 	struct stream legacy; /* stream 0 */
@@ -89,9 +93,17 @@ struct runner {
 	uint32_t n_deaths;
 	/* Set by a staged copy that may be one piece of a larger transfer. */
 	bool copies_piece;
+	/* Set by the dispatcher when the call goes to a lane, which times it. */
+	bool gave_to_lane;
 	/* Of the running call. */
 	struct use uses[RUNNER_USES_MAX];
 	uint32_t n_uses;
+	/* Set by a call that has waited for the session's share of the device's time. */
+	bool has_waited;
+	/* Of the running call, see flight.h. */
+	uint64_t number;
+	/* For which it submits work, see wait/meter.h; atomic. */
+	const struct meter_batch *batch;
 	/* Not yet in the session's statistics, see session_count_own(). */
 	uint64_t n_calls;
 	uint64_t n_launches;

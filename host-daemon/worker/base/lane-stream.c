@@ -54,6 +54,8 @@ static CUresult keep_stream(struct call *call, CUstream made, struct stream **st
 		stream->has_word = false;
 		stream->due = false;
 		stream->owes = false;
+		stream->batch = NULL;
+		stream->waits = false;
 		stream->object.driver = made;
 		stream->context = call->context;
 		result = CUDA_SUCCESS;

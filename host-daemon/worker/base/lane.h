@@ -31,13 +31,19 @@ struct session;
 struct lane_item {
 	struct lane_item *next;
 	uint64_t context;
-	bool ordered; /* counted in marks.n_pending */
+	uint64_t number; /* of the call, see flight.h */
+	bool ordered;	 /* counted in marks.n_pending */
+	uint64_t began;	 /* when it was queued, in ticks */
 	struct vgpu_frame *frame;
 };
 
 struct lane {
 	struct session *session;
 	uint32_t index;
+	/* Of the dispatcher: whether it is counted in n_lanes or n_library_lanes of the
+	 * session. Only an admitted lane gets a thread. */
+	bool is_admitted;
+	bool is_of_library;
 	uint64_t context; /* handle of the current context, or 0 */
 	/* Written by the lane's thread; atomic: the dispatcher reads it when the guest
 	 * thread ends. */

@@ -11,6 +11,7 @@
 #include "worker/base/objects.h"
 #include "worker/base/ranges.h"
 #include "worker/base/reason.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
 #include "worker/base/uses.h"
 
@@ -71,6 +72,19 @@ CUresult object_find_stream(struct call *call, uint64_t handle, struct stream **
 	return result;
 }
 
+/* A graph, an executable one, or that of a node. */
+static void record_graph(
+	struct call *call, enum vgpu_handle_kind kind, const struct object *object)
+{
+	if (kind == VGPU_HANDLE_GRAPH_NODE) {
+		kind = VGPU_HANDLE_GRAPH;
+		object = object->parent;
+	}
+	if (object && (kind == VGPU_HANDLE_GRAPH || kind == VGPU_HANDLE_GRAPH_EXEC))
+		recorder_name_graph(
+			call->session, object_handle(table_of(call, kind), object));
+}
+
 CUresult object_find(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,
 	struct object **objectp)
 {
@@ -83,6 +97,8 @@ CUresult object_find(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 	*objectp = object_table_find(table_of(call, kind), handle);
 	if (!*objectp)
 		return no_such(kind);
+	if (session_is_recorded(call->session))
+		record_graph(call, kind, *objectp);
 	/* An owner is a context. */
 	if ((*objectp)->owner)
 		call_names_context(call, (struct context *)(*objectp)->owner);
@@ -123,9 +139,12 @@ CUresult object_get(struct call *call, enum vgpu_handle_kind kind, uint64_t hand
 			return result;
 	}
 	*driver_handlep = object->driver;
-	return use_is_noted(call, kind, handle)
-		       ? use_begin(call, kind, handle, object->driver, object->owner)
-		       : CUDA_SUCCESS;
+	if (use_is_noted(call, kind, handle))
+		result = use_begin(call, kind, handle, object->driver, object->owner);
+	if (kind == VGPU_HANDLE_STREAM && result == CUDA_SUCCESS &&
+		__builtin_expect(call->session->stream_fn != NULL, 0))
+		call->session->stream_fn(call, (struct stream *)object);
+	return result;
 }
 
 static CUresult no_object(const struct call *call, int r)
@@ -176,6 +195,9 @@ CUresult object_add_locked(struct call *call, enum vgpu_handle_kind kind,
 	if (r)
 		return no_object(call, r);
 	*handlep = object_handle(table_of(call, kind), object);
+	if (session_is_recorded(call->session) &&
+		(kind == VGPU_HANDLE_GRAPH || kind == VGPU_HANDLE_GRAPH_EXEC))
+		recorder_make_graph(call->session, *handlep);
 	return CUDA_SUCCESS;
 }
 

@@ -64,7 +64,7 @@ static int chunk_ensure(struct object_table *table, uint32_t index)
 bool object_totals_charge(struct object_totals *totals, uint64_t image_bytes)
 {
 	if (__atomic_add_fetch(&totals->image_bytes, image_bytes, __ATOMIC_RELAXED) <=
-		totals->image_bytes_max)
+		__atomic_load_n(&totals->image_bytes_max, __ATOMIC_RELAXED))
 		return true;
 	object_totals_refund(totals, image_bytes);
 	return false;
@@ -155,7 +155,7 @@ static void withdraw(struct object_table *table, struct object *object)
 static bool charge(struct object_table *table)
 {
 	if (__atomic_add_fetch(&table->totals->n, 1, __ATOMIC_RELAXED) <=
-		table->totals->n_max)
+		__atomic_load_n(&table->totals->n_max, __ATOMIC_RELAXED))
 		return true;
 	__atomic_fetch_sub(&table->totals->n, 1, __ATOMIC_RELAXED);
 	return false;

@@ -44,10 +44,10 @@ struct object {
 
 /* Use and limits of all objects of a session. */
 struct object_totals {
-	uint32_t n; /* live objects of all tables, atomic */
-	uint32_t n_max;
-	uint64_t image_bytes; /* of loaded code, atomic */
-	uint64_t image_bytes_max;
+	uint32_t n;		  /* live objects of all tables, atomic */
+	uint32_t n_max;		  /* atomic: limits of running sessions change */
+	uint64_t image_bytes;	  /* of loaded code, atomic */
+	uint64_t image_bytes_max; /* atomic, too */
 };
 
 struct object_table {

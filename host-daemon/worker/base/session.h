@@ -23,6 +23,7 @@
 #include "worker/base/ranges.h"
 
 struct arena;
+struct call;
 struct callbacks;
 struct functions;
 struct captures;
@@ -30,17 +31,23 @@ struct codes;
 struct debts;
 struct device_memory;
 struct faults;
+struct flight;
 struct growth;
 struct ipc;
 struct lane;
+struct latency;
 struct lookups;
 struct managed;
 struct marks;
+struct meter;
 struct mirrors;
 struct notices;
 struct prints;
+struct recorder;
+struct residency;
 struct shares;
 struct store;
+struct trace;
 struct virtual_memory;
 
 struct session {
@@ -58,7 +65,11 @@ struct session {
 	const struct driver *driver;
 	struct worker_stats *stats;
 	struct worker_use *use;
-	uint8_t *area; /* the channel's, at W + area_off */
+	struct worker_wishes *wishes;
+	struct trace *trace;	   /* NULL: there is none; see base/trace.h */
+	struct flight *flight;	   /* its entries are written by base/flight.h */
+	struct recorder *recorder; /* NULL: it is not recorded */
+	uint8_t *area;		   /* the channel's, at W + area_off */
 	int driver_version;
 	int n_devices;
 
@@ -76,8 +87,13 @@ struct session {
 	uint32_t n_descriptors; /* of resources, see handle/green.c; atomic */
 	struct ranges ranges;
 	struct lane *lanes[VGPU_SLOTS_MAX]; /* created by the dispatcher, atomic */
-	uint64_t image_bytes;		    /* copied for loads in progress; atomic */
-	uint64_t list_bytes;		    /* of graph lists being returned; atomic */
+	/* Of the dispatcher: admitted lanes of the program and of the guest
+	 * library, and the limit of the former, max-threads. */
+	uint32_t n_lanes;
+	uint32_t n_library_lanes;
+	uint32_t lanes_max;
+	uint64_t image_bytes; /* copied for loads in progress; atomic */
+	uint64_t list_bytes;  /* of graph lists being returned; atomic */
 	/* Held from the look-up of a graph or node until the driver's destroy call has
 	 * returned, so that two guest threads cannot destroy it twice. */
 	pthread_mutex_t destroy_lock;
@@ -91,14 +107,21 @@ struct session {
 	 * becomes the home if there is none yet. */
 	CUresult (*register_fn)(struct session *session, struct context *context);
 
+	/* Called when the stream of a call is known, with its context current; NULL:
+	 * device time is not measured here, see wait/meter.h. */
+	void (*stream_fn)(struct call *call, struct stream *stream);
+
 	struct lookups *lookups; /* see lookup.h */
+	struct latency *latency; /* see run/latency.h */
 
 	/* State of higher layers; each layer accesses only its own. */
 	struct marks *marks;
+	struct meter *meter;
 	struct debts *debts;
 	struct faults *faults;
 	struct arena *arena;
 	struct growth *growth;
+	struct residency *residency;
 	struct device_memory *memory;
 	struct notices *notices;
 	struct managed *managed;

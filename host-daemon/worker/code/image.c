@@ -15,6 +15,7 @@
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
 #include "worker/code/image.h"
 #include "worker/code/store.h"
@@ -168,8 +169,11 @@ CUresult image_find(struct image *image, struct session *session,
 	if (result != CUDA_SUCCESS)
 		return result;
 	compute_digest(image, image->digest);
-	return memcmp(image->digest, digest, CONTROL_DIGEST_SIZE) ? refuse(image, session)
-								  : CUDA_SUCCESS;
+	if (memcmp(image->digest, digest, CONTROL_DIGEST_SIZE))
+		return refuse(image, session);
+	if (session_is_recorded(session))
+		recorder_image(session, digest, image->bytes, size);
+	return CUDA_SUCCESS;
 }
 
 void image_share(struct image *image, struct session *session)

@@ -71,6 +71,8 @@ CUresult load_end(struct call *call, struct load *load, CUresult result,
 		return result;
 	if (result != CUDA_SUCCESS)
 		say_reason(load);
+	/* Then the guest sends it. */
+	call->is_lookup = load->images.is_absent;
 	jit_report(call, &load->jit, &load->wire, &load->result);
 	report_image(&load->images, &load->result);
 	*resultp = (ProtobufCBinaryData){

@@ -473,6 +473,12 @@ TEST(a_vgpud_that_does_not_answer_has_nothing)
 	kept.is_mute = true;
 	check_eq(load_module(&block), CUDA_ERROR_NOT_FOUND);
 	check_eq(answered.flags, VGPU_LOAD_ABSENT);
+	/* Which is no error of the program; another one is. */
+	check_eq(fixture.session.flight->error_result, CUDA_SUCCESS);
+	block.n_images = 0;
+	check_eq(load_module(&block), CUDA_ERROR_INVALID_VALUE);
+	check_eq(fixture.session.flight->error_result, CUDA_ERROR_INVALID_VALUE);
+	block.n_images = 1;
 	kept.is_mute = false;
 	check_eq(load_module(&block), CUDA_SUCCESS);
 	check_str(loaded_text, TEXT);

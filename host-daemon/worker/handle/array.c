@@ -364,9 +364,11 @@ static void count(struct call *call, CUmemorytype to, CUmemorytype from, uint64_
 	if (from == CU_MEMORYTYPE_HOST) {
 		session_count(call->session, copies_h2d, 1);
 		session_count(call->session, bytes_h2d, size);
+		device_memory_pace_copy(call->session, size);
 	} else if (to == CU_MEMORYTYPE_HOST) {
 		session_count(call->session, copies_d2h, 1);
 		session_count(call->session, bytes_d2h, size);
+		device_memory_pace_copy(call->session, size);
 	} else {
 		session_count(call->session, copies_d2d, 1);
 	}

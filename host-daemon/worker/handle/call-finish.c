@@ -17,8 +17,10 @@
 #include "vgpu/wake.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
+#include "worker/base/flight.h"
 #include "worker/base/lane.h"
 #include "worker/base/reason.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
 #include "worker/handle/call-finish.h"
 #include "worker/memory/mirror.h"
@@ -85,15 +87,24 @@ static void reply_with(struct call *call, const ProtobufCMessage *reply, CUresul
 	} else {
 		size = pack_bare(slot->body, result);
 	}
+	if (session_is_recorded(call->session))
+		recorder_end(call->session, call->runner->number, call->frame, result,
+			slot->body, size);
 	publish(call, slot, size);
 }
 
 void call_finish_unknown(struct call *call)
 {
 	struct vgpu_reply_slot *slot = slot_of(call);
+	uint32_t size;
 
 	slot->reason = VGPU_REPLY_REASON_NONE;
-	publish(call, slot, pack_bare(slot->body, CUDA_ERROR_NOT_SUPPORTED));
+	size = pack_bare(slot->body, CUDA_ERROR_NOT_SUPPORTED);
+	flight_end(call->session, call->runner, CUDA_ERROR_NOT_SUPPORTED);
+	if (session_is_recorded(call->session))
+		recorder_end(call->session, call->runner->number, call->frame,
+			CUDA_ERROR_NOT_SUPPORTED, slot->body, size);
+	publish(call, slot, size);
 	call->replied = true;
 }
 
@@ -130,9 +141,18 @@ static void note_fault(struct call *call)
 			fault_note(call->session, call->named[i], call->result);
 }
 
+/* A query of unfinished work does not fail. */
+static bool has_failed(const struct call *call, CUresult result)
+{
+	return result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY &&
+	       !call->is_lookup;
+}
+
 int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult result)
 {
 	call->result = result;
+	if (__builtin_expect(has_failed(call, result), 0))
+		flight_note_error(call->session, call->frame->call, result);
 	/* Before the reply: the guest checks the fault counter in memory at its next
 	 * call. */
 	note_fault(call);
@@ -157,6 +177,9 @@ int call_finish(struct call *call, const ProtobufCMessage *reply, CUresult resul
 				VGPU_CALL_F_STREAM_ORDERED))
 			mirror_pull(call->session);
 		reply_with(call, reply, result);
+	} else if (session_is_recorded(call->session)) {
+		recorder_end(call->session, call->runner->number, call->frame, result,
+			NULL, 0);
 	}
 	/* Discards the reason of a call that has no reply, or that succeeded
 	 * nevertheless. */

@@ -24,6 +24,7 @@
 #include "worker/stream/capture.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
+#include "worker/wait/meter.h"
 
 /* Bytes of vgpu_device_info.known. */
 #define KNOWN_SIZE (VGPU_DEVICE_ATTRIBUTES_N / 8)
@@ -106,6 +107,7 @@ static void end_streams(struct lane *lane, struct runner *runner)
 			continue;
 		marks_forget(session, stream);
 		debts_forget(session, stream);
+		meter_leave_stream(session, runner, stream);
 		capture_remove(session, stream, false);
 		if (context_enter(session, runner, stream->context) == CUDA_SUCCESS)
 			session->driver->table.cuStreamDestroy_v2(stream->object.driver);

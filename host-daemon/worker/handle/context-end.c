@@ -18,6 +18,7 @@
 #include "worker/stream/capture.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
+#include "worker/wait/meter.h"
 
 static void next_life(struct session *session, struct context *context)
 {
@@ -76,9 +77,13 @@ static bool begin_leaving(
 	while (context->is_leaving)
 		vgpu_nap_cond(&nap, &contexts->left, &contexts->lock);
 	is_mine = context_find(session, handle) == context && context->object.driver;
-	context->is_leaving |= is_mine;
+	/* Partner: the load in open_batch() of wait/meter.c. */
+	if (is_mine)
+		__atomic_store_n(&context->is_leaving, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&context->n_retains, 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&contexts->lock);
+	if (is_mine)
+		meter_leave_context(session, context);
 	return is_mine;
 }
 
@@ -90,7 +95,7 @@ static void end_leaving(struct session *session, struct context *context)
 	pthread_mutex_lock(&session->contexts.lock);
 	if (!context->primary)
 		object_table_remove(table, object_handle(table, &context->object), NULL);
-	context->is_leaving = false;
+	__atomic_store_n(&context->is_leaving, false, __ATOMIC_RELAXED);
 	/* Calls that began meanwhile have used the destroyed context. */
 	context->life++;
 	pthread_mutex_unlock(&session->contexts.lock);
@@ -129,6 +134,7 @@ CUresult green_destroy(struct session *session, struct runner *runner, uint64_t 
 	struct context *context;
 	uint64_t context_handle;
 	CUgreenCtx driver;
+	CUresult result;
 
 	if (!green)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -149,7 +155,9 @@ CUresult green_destroy(struct session *session, struct runner *runner, uint64_t 
 	object_table_remove(greens, handle, NULL);
 	end_leaving(session, context);
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
-	return session->driver->table.cuGreenCtxDestroy(driver);
+	result = session->driver->table.cuGreenCtxDestroy(driver);
+	meter_context_gone(session, context);
+	return result;
 }
 
 static void end_greens(
@@ -188,6 +196,7 @@ CUresult context_reset(
 	driver->cuCtxSetCurrent(NULL);
 	is_held = mirror_before_context(session, context);
 	result = driver->cuDevicePrimaryCtxRelease_v2(context->device);
+	meter_context_gone(session, context);
 	mirror_after_context(session, is_held);
 	end_leaving(session, context);
 	return result;
@@ -212,6 +221,7 @@ CUresult context_destroy(struct session *session, uint64_t handle)
 	__atomic_fetch_add(&session->contexts.n_deaths, 1, __ATOMIC_RELEASE);
 	is_held = mirror_before_context(session, context);
 	result = session->driver->table.cuCtxDestroy_v2(driver_context);
+	meter_context_gone(session, context);
 	mirror_after_context(session, is_held);
 	return result;
 }

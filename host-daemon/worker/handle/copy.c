@@ -14,9 +14,11 @@
 #include "worker/base/call.h"
 #include "worker/base/context.h"
 #include "worker/base/object-handles.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
 #include "worker/handle/copy.h"
 #include "worker/memory/access.h"
+#include "worker/memory/device-memory.h"
 #include "worker/memory/arena.h"
 #include "worker/wait/words.h"
 
@@ -51,6 +53,9 @@ CUresult copy_finish(struct call *call, CUstream stream, uint32_t word, uint64_t
 	bool is_told = call->frame->flags & VGPU_FRAME_REPLY;
 	CUresult written;
 
+	/* Before the word, by which the guest sees that it may change the memory. */
+	if (session_is_recorded(call->session) && result == CUDA_SUCCESS)
+		recorder_output(call->session, stream);
 	if (word == NO_WORD || (result != CUDA_SUCCESS && is_told))
 		return result;
 	written = word_write(call->session, stream, word, value);
@@ -82,6 +87,8 @@ CUresult handle_cuMemcpyHtoDAsync_v2(struct call *call,
 	if (result == CUDA_SUCCESS)
 		result = check_host(call, request->src_host, request->byte_count);
 	if (result == CUDA_SUCCESS)
+		device_memory_pace_copy(call->session, request->byte_count);
+	if (result == CUDA_SUCCESS)
 		result = call->driver->cuMemcpyHtoDAsync_v2(request->dst_device,
 			(void *)(uintptr_t)request->src_host, request->byte_count,
 			stream);
@@ -107,6 +114,8 @@ CUresult handle_cuMemcpyDtoHAsync_v2(struct call *call,
 	result = access_check(call, request->src_device, request->byte_count);
 	if (result == CUDA_SUCCESS)
 		result = check_host(call, request->dst_host, request->byte_count);
+	if (result == CUDA_SUCCESS)
+		device_memory_pace_copy(call->session, request->byte_count);
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuMemcpyDtoHAsync_v2(
 			(void *)(uintptr_t)request->dst_host, request->src_device,
@@ -211,9 +220,11 @@ static CUresult count_box(struct call *call, const struct box *box, CUresult res
 	if (place(call, &box->from, &box->to) == CU_MEMORYTYPE_HOST) {
 		session_count(call->session, copies_h2d, 1);
 		session_count(call->session, bytes_h2d, size);
+		device_memory_pace_copy(call->session, size);
 	} else if (place(call, &box->to, &box->from) == CU_MEMORYTYPE_HOST) {
 		session_count(call->session, copies_d2h, 1);
 		session_count(call->session, bytes_d2h, size);
+		device_memory_pace_copy(call->session, size);
 	} else {
 		session_count(call->session, copies_d2d, 1);
 	}

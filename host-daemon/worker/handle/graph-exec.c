@@ -8,6 +8,7 @@
 #include "worker/base/call.h"
 #include "worker/base/context.h"
 #include "worker/base/object-handles.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
 #include "worker/stream/graph.h"
 
@@ -164,5 +165,7 @@ CUresult handle_cuGraphLaunch(struct call *call,
 	__atomic_fetch_add(&exec->n_launches, 1, __ATOMIC_RELAXED);
 	if (session_is_capturing(call->session))
 		__atomic_store_n(&exec->is_copied, true, __ATOMIC_RELAXED);
+	if (session_is_recorded(call->session))
+		recorder_graph_output(call->session, request->h_graph, stream);
 	return CUDA_SUCCESS;
 }

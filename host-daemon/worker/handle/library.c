@@ -9,6 +9,7 @@
 #include "g-handlers.h"
 #include "vgpu/cleanup.h"
 #include "worker/base/call.h"
+#include "worker/base/flight.h"
 #include "worker/base/lookup.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
@@ -101,8 +102,11 @@ CUresult handle_cuLibraryGetKernel(struct call *call,
 			&kernel, object->driver, request->name);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_add_part(call, VGPU_HANDLE_KERNEL, kernel, object, request->library,
-		&reply->p_kernel);
+	result = object_add_part(call, VGPU_HANDLE_KERNEL, kernel, object,
+		request->library, &reply->p_kernel);
+	if (result == CUDA_SUCCESS)
+		flight_name(call->session, reply->p_kernel, request->name);
+	return result;
 }
 
 CUresult handle_cuLibraryEnumerateKernels(struct call *call,
@@ -182,8 +186,11 @@ CUresult handle_cuKernelGetFunction(struct call *call,
 	/* It is unloaded with the library, as the kernel is. */
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_add_part(call, VGPU_HANDLE_FUNCTION, function, object,
+	result = object_add_part(call, VGPU_HANDLE_FUNCTION, function, object,
 		request->kernel, &reply->p_func);
+	if (result == CUDA_SUCCESS)
+		flight_name_like(call->session, reply->p_func, request->kernel);
+	return result;
 }
 
 CUresult handle_cuLibraryGetGlobal(struct call *call,

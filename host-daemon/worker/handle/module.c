@@ -8,6 +8,7 @@
 #include "vgpu/cleanup.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
+#include "worker/base/flight.h"
 #include "worker/base/lookup.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
@@ -87,8 +88,11 @@ CUresult handle_cuModuleGetFunction(struct call *call,
 			&function, object->driver, request->name);
 	if (result != CUDA_SUCCESS)
 		return result;
-	return object_add_part(call, VGPU_HANDLE_FUNCTION, function, object,
+	result = object_add_part(call, VGPU_HANDLE_FUNCTION, function, object,
 		request->hmod, &reply->hfunc);
+	if (result == CUDA_SUCCESS)
+		flight_name(call->session, reply->hfunc, request->name);
+	return result;
 }
 
 CUresult handle_cuModuleEnumerateFunctions(struct call *call,

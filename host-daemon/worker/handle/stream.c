@@ -16,6 +16,7 @@
 #include "worker/stream/capture.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
+#include "worker/wait/meter.h"
 #include "worker/wait/words.h"
 
 CUresult handle_cuStreamCreateWithPriority(struct call *call,
@@ -61,6 +62,7 @@ CUresult handle_cuStreamDestroy_v2(struct call *call,
 	 * adds no mark or debt, or it is removed here. */
 	marks_forget(call->session, (struct stream *)object);
 	debts_forget(call->session, (struct stream *)object);
+	meter_leave_stream(call->session, call->runner, (struct stream *)object);
 	return use_destroy(call, VGPU_HANDLE_STREAM, stream);
 }
 

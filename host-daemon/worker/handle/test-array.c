@@ -114,7 +114,12 @@ TEST(sizes_follow_shapes_and_do_not_overflow)
 	uint64_t size;
 
 	check(array_size(&d, 1, &size));
-	check_eq(size, 128);
+	/* No allocation takes less. */
+	check_eq(size, 512);
+	d.Width = 513;
+	check(array_size(&d, 1, &size));
+	check_eq(size, 1024);
+	d.Width = 100;
 	d.Height = 9;
 	check(array_size(&d, 1, &size));
 	check_eq(size, 128 * 16);

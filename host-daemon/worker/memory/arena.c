@@ -12,6 +12,7 @@
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 #include "worker/base/context.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
 #include "worker/memory/arena.h"
 
@@ -153,7 +154,7 @@ static CUresult register_locked(struct session *session)
 	for (i = 0; i < arena->n_runs; i++) {
 		struct arena_run *run = &arena->runs[i];
 
-		if (run->registered)
+		if (run->registered || run->is_pageable)
 			continue;
 		result = register_range(session, run_address(session, run),
 			(uint64_t)run->n_extents * VGPU_EXTENT_SIZE);
@@ -263,6 +264,17 @@ int arena_add_run(struct session *session, uint32_t first_extent, uint32_t n_ext
 	return r;
 }
 
+void arena_keep_pageable(struct session *session, uint32_t first_extent)
+{
+	struct arena *arena = session->arena;
+
+	pthread_mutex_lock(&arena->lock);
+	for (uint32_t i = 0; i < arena->n_runs; i++)
+		if (arena->runs[i].first == first_extent)
+			arena->runs[i].is_pageable = true;
+	pthread_mutex_unlock(&arena->lock);
+}
+
 bool arena_has_extent(const struct session *session, uint32_t extent)
 {
 	const struct arena *arena = session->arena;
@@ -286,6 +298,8 @@ bool arena_covers(const struct session *session, uint64_t address, uint64_t size
 		/* Partner: the store in add_run_locked(). */
 		if (!__atomic_load_n(&arena->owned[i], __ATOMIC_ACQUIRE))
 			return false;
+	if (session_is_recorded(session))
+		recorder_touch((struct session *)session, address, size);
 	return true;
 }
 

@@ -28,6 +28,7 @@ struct arena_run {
 	uint32_t first;
 	uint32_t n_extents;
 	bool registered;
+	bool is_pageable; /* never registered */
 };
 
 /* A second address of some pages, for one mapping of the guest (host-mapping.h). */
@@ -66,10 +67,15 @@ void arena_deinit(struct session *session);
 /* Maps a run of extents granted later. Return: 0, -errno. */
 int arena_add_run(struct session *session, uint32_t first_extent, uint32_t n_extents);
 
+/* Keeps the run that begins with this extent from being registered: its pages may be
+ * given back to the host, which the driver's pins would not notice. */
+void arena_keep_pageable(struct session *session, uint32_t first_extent);
+
 /* Whether the session has that extent. */
 bool arena_has_extent(const struct session *session, uint32_t extent);
 
-/* Whether [address, address + size) is within extents of this session. */
+/* Whether [address, address + size) is within extents of this session: of memory that a
+ * call is about to use, which is recorded. */
 bool arena_covers(const struct session *session, uint64_t address, uint64_t size);
 
 /* Registers all unregistered memory. `context` is current, and becomes the home if there

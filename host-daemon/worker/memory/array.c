@@ -7,6 +7,7 @@
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/memory/array.h"
+#include "worker/memory/device-memory.h"
 
 /* Devices store texels in tiles of this many bytes by rows, also for smaller arrays. */
 #define TILE_WIDTH 64u
@@ -70,8 +71,7 @@ bool array_size(
 	for (uint32_t i = 0; i < n_levels; i++)
 		if (!level_size(descriptor, i, &level) || !vgpu_add_u64(sum, level, &sum))
 			return false;
-	*sizep = sum;
-	return true;
+	return vgpu_align_u64(sum, DEVICE_MEMORY_UNIT, sizep);
 }
 
 CUresult array_entry(struct call *call, enum vgpu_handle_kind kind, uint64_t handle,

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <time.h>
 
 #include "vgpu/checked.h"
 #include "vgpu/cleanup.h"
@@ -20,10 +21,19 @@
 #include "worker/memory/device-memory.h"
 #include "worker/memory/ipc.h"
 #include "worker/memory/placement.h"
+#include "worker/memory/residency.h"
 
 /* Two workers that charge memory at the same time may see each other and both withdraw:
  * then they try again. */
 #define CHARGE_TRIES 64
+
+/* Memory of sessions that end is waited for: until vgpud would have killed a worker, and
+ * given up on it. Meanwhile a nap ends by itself, since any wake-up may be lost. */
+#define ENDING_WAIT_MS (CONTROL_STOP_MS + 6000u)
+#define ENDING_NAP_MS 100u
+
+/* Whether the last charge of this thread was refused for the sake of other VMs. */
+static __thread bool has_no_room;
 
 void device_memory_init(struct session *session)
 {
@@ -52,6 +62,62 @@ int device_memory_share(struct session *session, int fd, uint32_t slot)
 	r = quota_map(&session->memory->page, own);
 	session->memory->slot = slot;
 	return r ? vgpu_error_trace(r) : 0;
+}
+
+static void apply_limits(struct session *session, const struct quota_limits *limits)
+{
+	const uint64_t *values = limits->values;
+	const uint64_t timeout_ms = values[QUOTA_LAUNCH_TIMEOUT] - 1;
+
+	if (values[QUOTA_HANDLES])
+		__atomic_store_n(&session->totals.n_max,
+			values[QUOTA_HANDLES] < OBJECTS_MAX
+				? (uint32_t)values[QUOTA_HANDLES]
+				: OBJECTS_MAX,
+			__ATOMIC_RELAXED);
+	if (values[QUOTA_THREADS])
+		session->lanes_max = values[QUOTA_THREADS] < VGPU_SLOTS_MAX
+					     ? (uint32_t)values[QUOTA_THREADS]
+					     : VGPU_SLOTS_MAX;
+	if (values[QUOTA_IMAGE_MEMORY])
+		__atomic_store_n(&session->totals.image_bytes_max,
+			values[QUOTA_IMAGE_MEMORY], __ATOMIC_RELAXED);
+	if (values[QUOTA_LAUNCH_TIMEOUT] && session->driver->limit_launches)
+		session->driver->limit_launches(
+			timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX);
+	__atomic_store_n(&session->memory->copy_bandwidth, values[QUOTA_COPY_BANDWIDTH],
+		__ATOMIC_RELAXED);
+}
+
+void device_memory_follow_limits(struct session *session)
+{
+	struct device_memory *memory = session->memory;
+	struct quota_limits limits;
+
+	if (!memory->page || !quota_limits_changed(memory->page, memory->n_changes))
+		return;
+	memory->n_changes = quota_read_limits(memory->page, &limits);
+	apply_limits(session, &limits);
+}
+
+void device_memory_pace_copy(struct session *session, uint64_t size)
+{
+	struct device_memory *memory = session->memory;
+	const uint64_t bandwidth =
+		__atomic_load_n(&memory->copy_bandwidth, __ATOMIC_RELAXED);
+	struct timespec now;
+	uint64_t wait;
+
+	if (!bandwidth || !size)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	wait = quota_charge_copy(memory->page,
+		(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, size,
+		bandwidth);
+	if (wait)
+		nanosleep(&(struct timespec){ .tv_sec = (time_t)(wait / 1000000000u),
+				  .tv_nsec = (long)(wait % 1000000000u) },
+			NULL);
 }
 
 uint64_t device_memory_quota(const struct session *session)
@@ -122,7 +188,7 @@ static void count(struct session *session, CUdevice device, uint64_t size)
 	__atomic_fetch_add(&session->use->memory[device], size, __ATOMIC_RELAXED);
 }
 
-bool device_memory_charge(struct session *session, CUdevice device, uint64_t size)
+static bool try_to_charge(struct session *session, uint64_t size)
 {
 	enum charge charge = CHARGE_AGAIN;
 
@@ -133,18 +199,110 @@ bool device_memory_charge(struct session *session, CUdevice device, uint64_t siz
 		if (charge == CHARGE_AGAIN)
 			sched_yield();
 	}
-	if (charge != CHARGE_DONE)
+	return charge == CHARGE_DONE;
+}
+
+static uint64_t clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+/* Whether it would fit without what sessions have that end. */
+static bool will_fit(const struct session *session, uint64_t size)
+{
+	const struct device_memory *memory = session->memory;
+	const uint64_t ending = quota_of_ending(memory->page, memory->slot);
+	uint64_t sum;
+
+	if (!ending)
 		return false;
+	if (!vgpu_add_u64(__atomic_load_n(&memory->used, __ATOMIC_RELAXED), size, &sum))
+		return false;
+	if (!vgpu_add_u64(sum, of_others(memory), &sum))
+		return false;
+	/* Less than that: one of them has ended meanwhile. */
+	return sum < ending || sum - ending <= device_memory_quota(session);
+}
+
+/* Takes it off the quota; waits for sessions that end, by which no other call is held up.
+ * Return: whether there was so much. */
+static bool charge_quota(struct session *session, uint64_t size)
+{
+	struct quota_page *page = session->memory->page;
+	uint64_t until = 0;
+	uint32_t n_ended;
+
+	for (;;) {
+		n_ended = page ? quota_n_ended(page) : 0;
+		if (try_to_charge(session, size))
+			return true;
+		/* It may have ended between these two looks. */
+		if (!page || (!will_fit(session, size) && quota_n_ended(page) == n_ended))
+			return false;
+		if (!until)
+			until = clock_ms() + ENDING_WAIT_MS;
+		if (clock_ms() >= until)
+			return false;
+		quota_nap_ended(page, n_ended, ENDING_NAP_MS);
+	}
+}
+
+static void refund_quota(struct session *session, uint64_t size)
+{
+	pthread_mutex_lock(&session->memory->lock);
+	set_locked(session->memory, session->memory->used - size);
+	pthread_mutex_unlock(&session->memory->lock);
+}
+
+bool device_memory_charge(struct session *session, CUdevice device, uint64_t size)
+{
+	has_no_room = false;
+	if (!charge_quota(session, size))
+		return false;
+	has_no_room = !residency_take(session, size);
+	if (has_no_room) {
+		refund_quota(session, size);
+		return false;
+	}
 	count(session, device, size);
 	return true;
 }
 
 void device_memory_refund(struct session *session, CUdevice device, uint64_t size)
 {
-	pthread_mutex_lock(&session->memory->lock);
-	set_locked(session->memory, session->memory->used - size);
-	pthread_mutex_unlock(&session->memory->lock);
+	residency_give(session, size);
+	refund_quota(session, size);
 	count(session, device, -size);
+}
+
+int device_memory_charge_driver(void *data, uint32_t device, uint64_t size)
+{
+	struct session *session = data;
+
+	if (device_memory_charge(session, (CUdevice)device, size))
+		return 0;
+	device_memory_refuse(session, size, true);
+	return -1;
+}
+
+void device_memory_refund_driver(void *data, uint32_t device, uint64_t size)
+{
+	device_memory_refund(data, (CUdevice)device, size);
+}
+
+uint64_t device_memory_cost(const struct session *session, uint64_t size)
+{
+	const struct placement *placement = session->memory->placement;
+	uint64_t cost;
+
+	if (!vgpu_align_u64(size,
+		    placement ? placement_unit(placement, size) : DEVICE_MEMORY_UNIT,
+		    &cost))
+		return UINT64_MAX;
+	return cost;
 }
 
 /* The device memory that all workers of the VM use. */
@@ -248,7 +406,13 @@ static CUresult driver_alloc(struct call *call, uint64_t size, uint64_t *address
 
 CUresult device_memory_refuse(const struct session *session, uint64_t size, bool is_quota)
 {
-	if (is_quota)
+	if (is_quota && has_no_room)
+		reason_say(VGPU_REPLY_REASON_LIMIT,
+			"the device has no room for %llu bytes more at this moment: "
+			"device-memory-total = in vgpud.conf on the host sets how much "
+			"it has",
+			(unsigned long long)size);
+	else if (is_quota)
 		reason_say(VGPU_REPLY_REASON_LIMIT,
 			"%llu bytes more would pass the %llu bytes of device memory that "
 			"this VM may have: device-memory = in vgpud.conf on the host "
@@ -293,12 +457,13 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 		.kind = RANGE_MEMORY,
 		.owner = call->context,
 	};
+	const uint64_t cost = device_memory_cost(session, size);
 	CUresult result;
 	int r;
 
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!device_memory_charge(session, call->context->device, size))
+	if (!device_memory_charge(session, call->context->device, cost))
 		return device_memory_refuse(session, size, true);
 	result = driver_alloc(call, size, &range.start);
 	if (result == CUDA_ERROR_OUT_OF_MEMORY)
@@ -319,8 +484,15 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 	return CUDA_SUCCESS;
 
 refund:
-	device_memory_refund(session, call->context->device, size);
+	device_memory_refund(session, call->context->device, cost);
 	return result;
+}
+
+static void refund_range(
+	struct session *session, const struct context *context, const struct range *range)
+{
+	device_memory_refund(
+		session, context->device, device_memory_cost(session, range->size));
 }
 
 CUresult device_memory_free(struct call *call, uint64_t address)
@@ -342,7 +514,7 @@ CUresult device_memory_free(struct call *call, uint64_t address)
 	context = (struct context *)range.owner;
 	call_names_context(call, context);
 	result = driver_free(session, address);
-	device_memory_refund(session, context->device, range.size);
+	refund_range(session, context, &range);
 	return result;
 }
 
@@ -404,7 +576,7 @@ void device_memory_free_all(struct session *session, const struct context *conte
 		if (range.kind != RANGE_MEMORY)
 			continue;
 		driver_free(session, range.start);
-		device_memory_refund(session, context->device, range.size);
+		refund_range(session, context, &range);
 	}
 }
 
@@ -420,6 +592,6 @@ void device_memory_forget(struct session *session, const struct context *context
 		 * were placed here. */
 		if (session->memory->placement)
 			placement_release(session->memory->placement, range.start);
-		device_memory_refund(session, context->device, range.size);
+		refund_range(session, context, &range);
 	}
 }

@@ -26,12 +26,16 @@ struct session;
 
 /* Rows of cuMemAllocPitch start at multiples of this, as on current devices. */
 #define DEVICE_MEMORY_PITCH 512u
+/* No allocation takes less, whatever the driver. */
+#define DEVICE_MEMORY_UNIT 512u
 
 struct device_memory {
 	pthread_mutex_t lock;	 /* guards the rest */
 	uint64_t used;		 /* bytes charged */
 	struct quota_page *page; /* shared by the VM's workers; NULL: no limit */
 	uint32_t slot;		 /* of this worker in the page */
+	uint64_t n_changes;	 /* of the page's limits that apply; dispatcher's */
+	uint64_t copy_bandwidth; /* bytes a second, 0: no limit; atomic */
 
 	struct placement *placement; /* NULL: the driver places memory in W by itself */
 };
@@ -43,10 +47,25 @@ void device_memory_deinit(struct session *session);
  * descriptor, or -1. Return: 0 or -errno. */
 int device_memory_share(struct session *session, int fd, uint32_t slot);
 
+/* Applies limits of the page that were changed, to the objects and launches of the
+ * session as well. For the dispatcher, between calls. */
+void device_memory_follow_limits(struct session *session);
+
+/* Waits before a copy between guest and device as long as copy-bandwidth demands. */
+void device_memory_pace_copy(struct session *session, uint64_t size);
+
 /* Charges memory of a device before its allocation, so that two lanes cannot exceed the
  * limit. Return: false beyond the limit. */
 bool device_memory_charge(struct session *session, CUdevice device, uint64_t size);
 void device_memory_refund(struct session *session, CUdevice device, uint64_t size);
+
+/* For softgpu (struct softgpu_config): memory that it takes without a call for it. */
+int device_memory_charge_driver(void *session, uint32_t device, uint64_t size);
+void device_memory_refund_driver(void *session, uint32_t device, uint64_t size);
+
+/* What an allocation of that size is charged: what it takes of the device, in units of
+ * DEVICE_MEMORY_UNIT, or of the driver's where it has pages for itself. Saturates. */
+uint64_t device_memory_cost(const struct session *session, uint64_t size);
 
 /* Reports which memory is used up, the VM's or the device's. Return:
  * CUDA_ERROR_OUT_OF_MEMORY. */

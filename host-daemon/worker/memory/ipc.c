@@ -85,8 +85,9 @@ static CUresult ask_driver(struct session *session, uint64_t address, uint64_t *
 
 /* With the lock. */
 static CUresult add_pages(
-	struct session *session, uint64_t address, struct ipc_pages **pagesp)
+	struct session *session, const struct range *range, struct ipc_pages **pagesp)
 {
+	const CUdevice device = ((const struct context *)range->owner)->device;
 	_vgpu_cleanup_(vgpu_freep) struct ipc_pages *pages = calloc(1, sizeof(*pages));
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
 	struct ipc_pages *known;
@@ -94,8 +95,9 @@ static CUresult add_pages(
 
 	if (!pages)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	session->shares->device = device;
 	result = ask_driver(
-		session, address, &pages->base, &pages->size, &fd, &pages->share);
+		session, range->start, &pages->base, &pages->size, &fd, &pages->share);
 	if (result != CUDA_SUCCESS)
 		return result;
 	known = find_pages(session->ipc, pages->base);
@@ -104,7 +106,8 @@ static CUresult add_pages(
 		*pagesp = known;
 		return CUDA_SUCCESS;
 	}
-	if (!pages->share.cookie && share_give(session, fd, pages->size, &pages->share))
+	if (!pages->share.cookie &&
+		share_give(session, device, fd, pages->size, &pages->share))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pages->next = session->ipc->pages;
 	session->ipc->pages = pages;
@@ -134,9 +137,9 @@ static void remove_user(struct session *session, struct ipc_user *user)
 
 /* With the lock. */
 static CUresult export_locked(
-	struct session *session, uint64_t address, struct ipc_user **userp)
+	struct session *session, const struct range *range, struct ipc_user **userp)
 {
-	struct ipc_user *user = find_user(session->ipc, address);
+	struct ipc_user *user = find_user(session->ipc, range->start);
 	struct ipc_pages *pages;
 	CUresult result;
 
@@ -146,13 +149,13 @@ static CUresult export_locked(
 	user = calloc(1, sizeof(*user));
 	if (!user)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = add_pages(session, address, &pages);
+	result = add_pages(session, range, &pages);
 	if (result != CUDA_SUCCESS) {
 		free(user);
 		return result;
 	}
 	pages->n_users++;
-	*user = (struct ipc_user){ session->ipc->users, address, pages };
+	*user = (struct ipc_user){ session->ipc->users, range->start, pages };
 	session->ipc->users = user;
 	*userp = user;
 	return CUDA_SUCCESS;
@@ -176,7 +179,7 @@ CUresult ipc_export(struct call *call, uint64_t address, struct ipc_export *expo
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&session->virtual->lock);
 	pthread_mutex_lock(&session->ipc->lock);
-	result = export_locked(session, range.start, &user);
+	result = export_locked(session, &range, &user);
 	/* A thread that freed it meanwhile may not have found it here. */
 	if (result == CUDA_SUCCESS && !find_allocation(session, address, &range)) {
 		remove_user(session, user);

@@ -9,9 +9,12 @@
 #include <sys/mman.h>
 
 #include "vgpu/checked.h"
+#include "vgpu/error.h"
 #include "vgpu/log.h"
 #include "worker/base/ranges.h"
 #include "worker/base/session.h"
+#include "worker/memory/backing.h"
+#include "worker/memory/mover.h"
 #include "worker/memory/placement.h"
 
 /* cuMemAlloc guarantees an alignment of 256; kernels run faster with more. */
@@ -26,7 +29,9 @@ struct chunk {
 	CUdevice device;
 	uint64_t address;
 	uint64_t size;
-	CUmemGenericAllocationHandle memory;
+	uint64_t id; /* never used twice */
+	struct backing backing;
+	bool is_exported; /* other processes may have it mapped */
 	/* A slab: how many units each allocation has that starts at a unit, 0 elsewhere,
 	 * and which units are taken. */
 	uint16_t *lengths;
@@ -42,6 +47,7 @@ struct placement {
 	bool is_exportable;
 	pthread_mutex_t lock;
 	struct chunk *chunks;
+	uint64_t n_created;	 /* chunks so far */
 	struct ranges addresses; /* of chunks */
 };
 
@@ -130,29 +136,30 @@ static void chunk_free(struct chunk *chunk)
 	free(chunk);
 }
 
+static struct backing_place place_of(
+	const struct placement *placement, const struct chunk *chunk)
+{
+	return (struct backing_place){
+		.address = chunk->address,
+		.size = chunk->size,
+		.prop = properties(chunk->device, placement->is_exportable),
+	};
+}
+
 /* Maps memory of the device at a reserved address. */
 static CUresult map_memory(const struct placement *placement, struct chunk *chunk)
 {
-	const struct vgpu_driver *driver = placement->driver;
-	CUmemAllocationProp prop = properties(chunk->device, placement->is_exportable);
-	CUmemAccessDesc access = {
-		.location = prop.location,
-		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-	};
-	CUresult result;
+	const struct backing_place place = place_of(placement, chunk);
 
-	result = driver->cuMemCreate(&chunk->memory, chunk->size, &prop, 0);
-	if (result != CUDA_SUCCESS)
-		return result;
-	result = driver->cuMemMap(chunk->address, chunk->size, 0, chunk->memory, 0);
-	if (result == CUDA_SUCCESS) {
-		result = driver->cuMemSetAccess(chunk->address, chunk->size, &access, 1);
-		if (result == CUDA_SUCCESS)
-			return CUDA_SUCCESS;
-		driver->cuMemUnmap(chunk->address, chunk->size);
-	}
-	driver->cuMemRelease(chunk->memory);
-	return result;
+	return backing_make(placement->driver, &chunk->backing, &place);
+}
+
+/* Takes it away, if it is there. */
+static CUresult unmap_memory(const struct placement *placement, struct chunk *chunk)
+{
+	const struct backing_place place = place_of(placement, chunk);
+
+	return backing_drop(placement->driver, &chunk->backing, &place);
 }
 
 /*
@@ -206,8 +213,7 @@ static CUresult chunk_map(struct placement *placement, struct chunk *chunk)
 	range.start = chunk->address;
 	result = map_memory(placement, chunk);
 	if (result == CUDA_SUCCESS && ranges_add(&placement->addresses, &range)) {
-		placement->driver->cuMemUnmap(chunk->address, chunk->size);
-		placement->driver->cuMemRelease(chunk->memory);
+		unmap_memory(placement, chunk);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (result != CUDA_SUCCESS)
@@ -225,6 +231,8 @@ static CUresult chunk_new(struct placement *placement, CUdevice device, uint64_t
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	chunk->device = device;
 	chunk->size = size;
+	chunk->id = placement->n_created++;
+	chunk->backing.access[device] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 	result = chunk_map(placement, chunk);
 	if (result != CUDA_SUCCESS) {
 		chunk_free(chunk);
@@ -238,7 +246,6 @@ static CUresult chunk_new(struct placement *placement, CUdevice device, uint64_t
 
 static CUresult chunk_unmap(struct placement *placement, struct chunk *chunk)
 {
-	const struct vgpu_driver *driver = placement->driver;
 	struct chunk **nextp;
 	struct range range;
 	CUresult result;
@@ -247,11 +254,9 @@ static CUresult chunk_unmap(struct placement *placement, struct chunk *chunk)
 		;
 	*nextp = chunk->next;
 	ranges_remove(&placement->addresses, RANGE_MEMORY, chunk->address, &range);
-	result = driver->cuMemUnmap(chunk->address, chunk->size);
+	result = unmap_memory(placement, chunk);
 	if (result == CUDA_SUCCESS)
-		result = driver->cuMemRelease(chunk->memory);
-	if (result == CUDA_SUCCESS)
-		result = driver->cuMemAddressFree(chunk->address, chunk->size);
+		result = placement->driver->cuMemAddressFree(chunk->address, chunk->size);
 	chunk_free(chunk);
 	return result;
 }
@@ -329,13 +334,18 @@ static CUresult take_chunk(
 	return result;
 }
 
+uint64_t placement_unit(const struct placement *placement, uint64_t size)
+{
+	return size <= placement->granularity / 2 ? UNIT : placement->granularity;
+}
+
 CUresult placement_take(
 	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp)
 {
 	CUresult result;
 
 	pthread_mutex_lock(&placement->lock);
-	if (size <= placement->granularity / 2)
+	if (placement_unit(placement, size) == UNIT)
 		result = take_units(placement, device, size, addressp);
 	else
 		result = take_chunk(placement, device, size, addressp);
@@ -356,7 +366,7 @@ static struct chunk *find_chunk(const struct placement *placement, uint64_t addr
 CUresult placement_export(struct placement *placement, uint64_t address, uint64_t *basep,
 	uint64_t *sizep, int *fdp)
 {
-	const struct chunk *chunk;
+	struct chunk *chunk;
 	CUresult result;
 
 	if (!placement->is_exportable)
@@ -364,10 +374,11 @@ CUresult placement_export(struct placement *placement, uint64_t address, uint64_
 	pthread_mutex_lock(&placement->lock);
 	chunk = find_chunk(placement, address);
 	result = chunk ? placement->driver->cuMemExportToShareableHandle(fdp,
-				 chunk->memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-				 0)
+				 chunk->backing.memory,
+				 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0)
 		       : CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS) {
+		chunk->is_exported = true;
 		*basep = chunk->address;
 		*sizep = chunk->size;
 	}
@@ -543,4 +554,117 @@ bool placement_is_lent(struct placement *placement, uint64_t address)
 
 	return ranges_find(&placement->addresses, address, &range) &&
 	       range.start == address && range.owner == &lent;
+}
+
+/*
+ * Memory that goes away for a while
+ */
+
+/* Of a slab those units that are taken, in runs. */
+static int list_slab(const struct chunk *slab, struct mover_list *list)
+{
+	const uint32_t n_units = slab->size / UNIT;
+	struct mover_piece piece = { .id = slab->id };
+	int r = 0;
+
+	for (uint32_t i = 0, n; i < n_units && !r; i += n) {
+		for (n = 1; i + n < n_units && slab->taken[i + n] == slab->taken[i]; n++)
+			;
+		piece.address = slab->address + (uint64_t)i * UNIT;
+		piece.size = (uint64_t)n * UNIT;
+		if (slab->taken[i])
+			r = mover_list_add(list, &piece);
+	}
+	return r;
+}
+
+static int list_chunk(const struct chunk *chunk, struct mover_list *list)
+{
+	if (chunk->taken)
+		return list_slab(chunk, list);
+	return mover_list_add(list, &(struct mover_piece){
+					    .address = chunk->address,
+					    .size = chunk->size,
+					    .id = chunk->id,
+				    });
+}
+
+int placement_list(struct placement *placement, uint64_t devices, struct mover_list *list)
+{
+	const struct chunk *chunk;
+	int r = 0;
+
+	pthread_mutex_lock(&placement->lock);
+	for (chunk = placement->chunks; chunk && !r; chunk = chunk->next)
+		if (chunk->backing.is_mapped && !chunk->is_exported &&
+			devices >> chunk->device & 1)
+			r = list_chunk(chunk, list);
+	pthread_mutex_unlock(&placement->lock);
+	return r ? vgpu_error_trace(r) : 0;
+}
+
+/* Return: the chunk that a piece is of, or NULL if it was released since then. */
+static struct chunk *find_piece(
+	const struct placement *placement, const struct mover_piece *piece)
+{
+	struct chunk *chunk = find_chunk(placement, piece->address);
+
+	return chunk && chunk->id == piece->id ? chunk : NULL;
+}
+
+bool placement_has(
+	struct placement *placement, const struct mover_piece *piece, CUdevice *devicep)
+{
+	const struct chunk *chunk;
+
+	pthread_mutex_lock(&placement->lock);
+	chunk = find_piece(placement, piece);
+	if (chunk)
+		*devicep = chunk->device;
+	pthread_mutex_unlock(&placement->lock);
+	return chunk;
+}
+
+CUresult placement_copy(struct placement *placement, const struct mover_piece *piece,
+	uint64_t at, void *host, uint64_t size, bool is_out)
+{
+	const struct vgpu_driver *driver = placement->driver;
+	CUresult result = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&placement->lock);
+	if (find_piece(placement, piece))
+		result =
+			is_out ? driver->cuMemcpyDtoH_v2(host, piece->address + at, size)
+			       : driver->cuMemcpyHtoD_v2(piece->address + at, host, size);
+	pthread_mutex_unlock(&placement->lock);
+	return result;
+}
+
+CUresult placement_drop(struct placement *placement, const struct mover_piece *piece)
+{
+	CUresult result = CUDA_SUCCESS;
+	struct chunk *chunk;
+
+	pthread_mutex_lock(&placement->lock);
+	chunk = find_piece(placement, piece);
+	if (chunk)
+		result = unmap_memory(placement, chunk);
+	/* What cannot be released is in use, but no longer needed. */
+	if (chunk && !chunk->backing.is_mapped)
+		result = CUDA_SUCCESS;
+	pthread_mutex_unlock(&placement->lock);
+	return result;
+}
+
+CUresult placement_make(struct placement *placement, const struct mover_piece *piece)
+{
+	CUresult result = CUDA_SUCCESS;
+	struct chunk *chunk;
+
+	pthread_mutex_lock(&placement->lock);
+	chunk = find_piece(placement, piece);
+	if (chunk)
+		result = map_memory(placement, chunk);
+	pthread_mutex_unlock(&placement->lock);
+	return result;
 }

@@ -16,12 +16,17 @@
 
 #include "vgpu/cuda.h"
 
+struct mover_list;
+struct mover_piece;
 struct placement;
 struct session;
 
 /* Return: NULL if the driver cannot. */
 struct placement *placement_new(struct session *session);
 struct placement *placement_free(struct placement *placement);
+
+/* In what unit an allocation of that size takes memory. */
+uint64_t placement_unit(const struct placement *placement, uint64_t size);
 
 CUresult placement_take(
 	struct placement *placement, CUdevice device, uint64_t size, uint64_t *addressp);
@@ -53,3 +58,27 @@ CUresult placement_export(struct placement *placement, uint64_t address, uint64_
 
 /* All work that uses the memory is complete. */
 CUresult placement_release(struct placement *placement, uint64_t address);
+
+/*
+ * Memory that goes away for a while, see mover.h
+ *
+ * Its addresses stay reserved. What was released in the meantime is no failure.
+ */
+
+/* Adds the memory of these devices that no other process may use. Return: 0 or -ENOMEM.
+ */
+int placement_list(
+	struct placement *placement, uint64_t devices, struct mover_list *list);
+
+/* Whether a piece was not released since then, and of what device it is. */
+bool placement_has(
+	struct placement *placement, const struct mover_piece *piece, CUdevice *devicep);
+
+/* Copies between memory, in a context of its device that is current, and the host. */
+CUresult placement_copy(struct placement *placement, const struct mover_piece *piece,
+	uint64_t at, void *host, uint64_t size, bool is_out);
+
+/* Take the memory that a piece is in away, and make some there again; once for all pieces
+ * in it. After a failure to take it away it is there as before. */
+CUresult placement_drop(struct placement *placement, const struct mover_piece *piece);
+CUresult placement_make(struct placement *placement, const struct mover_piece *piece);

@@ -80,12 +80,14 @@ static void say_refused(void)
 		"as the host allows");
 }
 
-int share_give(struct session *session, int fd, uint64_t size, struct share *share)
+int share_give(struct session *session, CUdevice device, int fd, uint64_t size,
+	struct share *share)
 {
 	struct control_message message = {
 		.type = CONTROL_SHARE,
 		.n_fds = 1,
 		.share.size = size,
+		.share.device = (uint32_t)device + 1,
 	};
 	int none, r;
 
@@ -123,6 +125,7 @@ int share_make_file(void *data, uint64_t size)
 	struct control_message message = {
 		.type = CONTROL_SHARE,
 		.share.size = size,
+		.share.device = (uint32_t)session->shares->device + 1,
 	};
 	int fd, r;
 

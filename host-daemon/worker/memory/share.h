@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "control/control.h"
+#include "vgpu/cuda.h"
 #include "worker/base/ask.h"
 
 struct session;
@@ -37,8 +38,10 @@ struct shares {
 	/* The answer, under the lock of `ask`. */
 	struct control_share answer;
 	int fd;
-	/* The file that softgpu asked for last; guarded by who calls softgpu. */
+	/* The file that softgpu asked for last, and the device of the call in which it
+	 * does; guarded by who calls softgpu. */
 	struct share made;
+	CUdevice device;
 };
 
 void shares_init(struct session *session);
@@ -51,7 +54,8 @@ void shares_deinit(struct session *session);
  *
  * Return: 0, SHARE_E_REFUSED or -errno.
  */
-int share_give(struct session *session, int fd, uint64_t size, struct share *share);
+int share_give(struct session *session, CUdevice device, int fd, uint64_t size,
+	struct share *share);
 
 /*
  * Asks for memory that a process shares. The cookie is set in share, which has the token.

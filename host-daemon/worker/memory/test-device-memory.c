@@ -4,6 +4,11 @@
  */
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "control/quota.h"
 #include "fixture.h"
@@ -13,9 +18,34 @@
 
 #define MINE 3
 #define THEIRS 7
+#define ROUNDS 50000u
 
 static struct fixture fixture;
 static struct quota_page *page;
+
+/* When the clock is read for the n-th time, counted down, the other session ends, or so
+ * many seconds have passed. */
+static struct {
+	int n_looks;
+	int seconds;
+} soon;
+
+/* Replaces the C library's. */
+__attribute__((__visibility__("default"))) int clock_gettime(
+	clockid_t clock, struct timespec *time)
+{
+	static int ahead;
+	long r = syscall(SYS_clock_gettime, clock, time);
+
+	if (soon.n_looks && !--soon.n_looks) {
+		if (soon.seconds)
+			ahead += soon.seconds;
+		else
+			quota_clear(page, THEIRS);
+	}
+	time->tv_sec += ahead;
+	return (int)r;
+}
 
 static void begin(uint64_t quota)
 {
@@ -58,6 +88,89 @@ TEST(a_quota_is_of_all_workers_together)
 	device_memory_refund(session, 0, 1000);
 	check_eq(page->used[MINE - 1], 0);
 	check_eq(fixture.stats.device_memory, 0);
+	end();
+}
+
+TEST(memory_of_a_session_that_ends_is_waited_for)
+{
+	struct session *session = &fixture.session;
+
+	begin(1000);
+	quota_set(page, THEIRS, 600);
+	quota_set_ending(page, THEIRS, true);
+	/* What does not fit without it either is refused without a wait. */
+	soon.n_looks = 3;
+	check(!device_memory_charge(session, 0, 1001));
+	check_eq(soon.n_looks, 3);
+	check(device_memory_charge(session, 0, 400));
+	check_eq(soon.n_looks, 3);
+	check(device_memory_charge(session, 0, 600));
+	check_eq(soon.n_looks, 0);
+	check_eq(page->used[MINE - 1], 1000);
+	device_memory_refund(session, 0, 1000);
+	end();
+}
+
+static uint32_t n_rounds; /* that the other session is to end */
+
+static void *end_sessions(void *data)
+{
+	uint32_t n = 0;
+
+	(void)data;
+	while (n < ROUNDS) {
+		while (__atomic_load_n(&n_rounds, __ATOMIC_ACQUIRE) == n)
+			sched_yield();
+		/* At any moment of the other thread's charge. */
+		for (volatile uint32_t i = 0; i < n % 128; i++)
+			;
+		quota_clear(page, THEIRS);
+		n++;
+	}
+	return NULL;
+}
+
+TEST(a_session_may_end_at_any_moment)
+{
+	struct session *session = &fixture.session;
+	pthread_t thread;
+
+	begin(1000);
+	n_rounds = 0;
+	check_eq(pthread_create(&thread, NULL, end_sessions, NULL), 0);
+	for (uint32_t n = 0; n < ROUNDS; n++) {
+		quota_set(page, THEIRS, 600);
+		quota_set_ending(page, THEIRS, true);
+		__atomic_store_n(&n_rounds, n + 1, __ATOMIC_RELEASE);
+		check(device_memory_charge(session, 0, 600));
+		device_memory_refund(session, 0, 600);
+		/* Its bit is erased after its memory. */
+		while (!quota_is_clear(page, THEIRS))
+			sched_yield();
+	}
+	pthread_join(thread, NULL);
+	end();
+}
+
+TEST(a_session_that_does_not_end_is_not_waited_for_any_longer)
+{
+	struct session *session = &fixture.session;
+
+	begin(1000);
+	quota_set(page, THEIRS, 600);
+	/* Its worker is stuck, and vgpud has given up on it. */
+	quota_set_ending(page, THEIRS, true);
+	quota_set_ending(page, THEIRS, false);
+	soon.n_looks = 1;
+	check(!device_memory_charge(session, 0, 600));
+	check_eq(soon.n_looks, 1);
+	/* vgpud does not say so, or another worker has written that it ends. */
+	quota_set_ending(page, THEIRS, true);
+	soon.n_looks = 3;
+	soon.seconds = 60;
+	check(!device_memory_charge(session, 0, 600));
+	check_eq(soon.n_looks, 0);
+	check_eq(page->used[MINE - 1], 0);
 	end();
 }
 
@@ -135,6 +248,29 @@ TEST(each_device_has_its_own_count)
 	check_eq(fixture.use.memory[0], 0);
 	check_eq(fixture.use.memory[3], 200);
 	check_eq(fixture.stats.device_memory, 200);
+	end();
+}
+
+TEST(what_an_allocation_costs_is_what_it_takes)
+{
+	static const uint64_t costs[][2] = {
+		{ 1, 512 },
+		{ 512, 512 },
+		{ 513, 1024 },
+		{ 1 << 20, 1 << 20 },
+		{ UINT64_MAX, UINT64_MAX },
+	};
+	struct session *session = &fixture.session;
+
+	begin(1024);
+	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++)
+		check_eq(device_memory_cost(session, costs[i][0]), costs[i][1]);
+	/* softgpu asks as a program does, and is told to which limit. */
+	check_eq(device_memory_charge_driver(session, 0, 1024), 0);
+	check_eq(device_memory_charge_driver(session, 0, 512), -1);
+	check_eq(page->used[MINE - 1], 1024);
+	device_memory_refund_driver(session, 0, 1024);
+	check_eq(page->used[MINE - 1], 0);
 	end();
 }
 

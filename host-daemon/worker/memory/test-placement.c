@@ -9,6 +9,7 @@
 #include "test.h"
 #include "vgpu/checked.h"
 #include "worker/base/session.h"
+#include "worker/memory/mover.h"
 #include "worker/memory/placement.h"
 
 #define GRANULE (2ull << 20)
@@ -127,6 +128,24 @@ static CUresult export_memory(void *handle, CUmemGenericAllocationHandle memory,
 	return CUDA_SUCCESS;
 }
 
+/* Memory of the device, of which there is this much at the first address copied. */
+static uint8_t bytes[4096];
+static uint64_t bytes_at;
+
+static CUresult copy_out(void *host, CUdeviceptr from, size_t size)
+{
+	check(find(from & ~(GRANULE - 1))->mapped);
+	memcpy(host, bytes + (from - bytes_at), size);
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy_in(CUdeviceptr to, const void *host, size_t size)
+{
+	check(find(to & ~(GRANULE - 1))->mapped);
+	memcpy(bytes + (to - bytes_at), host, size);
+	return CUDA_SUCCESS;
+}
+
 static struct driver driver = {
 	.table = {
 		.cuMemAddressReserve = reserve,
@@ -139,6 +158,8 @@ static struct driver driver = {
 		.cuMemGetAllocationGranularity = granularity,
 		.cuDeviceGetAttribute = attribute,
 		.cuMemExportToShareableHandle = export_memory,
+		.cuMemcpyDtoH_v2 = copy_out,
+		.cuMemcpyHtoD_v2 = copy_in,
 	},
 };
 
@@ -405,5 +426,116 @@ TEST(a_chunk_is_exported_whole)
 	check_eq(placement_export(placement, large, &base, &size, &fd),
 		CUDA_ERROR_NOT_SUPPORTED);
 	check_eq(placement_release(placement, large), CUDA_SUCCESS);
+	placement_free(placement);
+}
+
+static void check_piece(
+	const struct mover_list *list, size_t i, uint64_t address, uint64_t size)
+{
+	check(i < list->n);
+	check_eq(list->pieces[i].address, address);
+	check_eq(list->pieces[i].size, size);
+}
+
+TEST(memory_goes_away_and_comes_back_at_its_addresses)
+{
+	struct placement *placement = make();
+	struct mover_list list = {};
+	uint64_t small[4], large;
+	uint8_t saved[1024];
+	CUdevice device = 7;
+	unsigned int n;
+
+	for (size_t i = 0; i < 4; i++)
+		small[i] = take(placement, 700);
+	large = take(placement, GRANULE + 1);
+	check_eq(placement_release(placement, small[1]), CUDA_SUCCESS);
+	/* In use are a unit of a slab, two in a row, and a chunk. */
+	check_eq(placement_list(placement, 2, &list), 0);
+	check_eq(list.n, 0);
+	check_eq(placement_list(placement, 1, &list), 0);
+	check_eq(list.n, 3);
+	check_piece(&list, 0, large, 2 * GRANULE);
+	check_piece(&list, 1, small[0], 1024);
+	check_piece(&list, 2, small[2], 2048);
+	check(list.pieces[1].id == list.pieces[2].id);
+	check(list.pieces[0].id != list.pieces[1].id);
+
+	bytes_at = small[0];
+	memset(bytes, 5, sizeof(bytes));
+	check_eq(placement_copy(placement, &list.pieces[1], 0, saved, 1024, true),
+		CUDA_SUCCESS);
+	check_eq(placement_drop(placement, &list.pieces[1]), CUDA_SUCCESS);
+	check_eq(placement_drop(placement, &list.pieces[0]), CUDA_SUCCESS);
+	check_eq(n_held(), 0);
+	check_eq(n_physical, 0);
+	/* Nobody else gets the addresses, and what is freed then does not come back. */
+	n = (unsigned int)(find(large) - pieces);
+	check_eq(pieces[n].size, 2 * GRANULE);
+	check_eq(placement_release(placement, large), CUDA_SUCCESS);
+	check_eq(pieces[n].size, 0);
+	check(!placement_has(placement, &list.pieces[0], &device));
+	check_eq(placement_make(placement, &list.pieces[0]), CUDA_SUCCESS);
+	check_eq(n_physical, 0);
+
+	next_create = CUDA_ERROR_OUT_OF_MEMORY;
+	check_eq(placement_make(placement, &list.pieces[1]), CUDA_ERROR_OUT_OF_MEMORY);
+	check_eq(n_held(), 0);
+	next_create = CUDA_SUCCESS;
+	check(placement_has(placement, &list.pieces[2], &device));
+	check_eq(device, 0);
+	check_eq(placement_make(placement, &list.pieces[1]), CUDA_SUCCESS);
+	check_eq(n_held(), 1);
+	memset(bytes, 0, sizeof(bytes));
+	check_eq(placement_copy(placement, &list.pieces[1], 0, saved, 1024, false),
+		CUDA_SUCCESS);
+	check_eq(bytes[1023], 5);
+	check_eq(bytes[1024], 0);
+	/* The slab is as it was. */
+	check_eq(take(placement, 700), small[1]);
+	for (size_t i = 0; i < 4; i++)
+		check_eq(placement_release(placement, small[i]), CUDA_SUCCESS);
+	check_eq(n_held(), 0);
+	check_eq(n_physical, 0);
+	mover_list_deinit(&list);
+	placement_free(placement);
+}
+
+TEST(addresses_of_others_are_not_those_of_a_piece)
+{
+	struct placement *placement = make();
+	struct mover_list list = {};
+	CUdevice device;
+	uint64_t address;
+
+	address = take(placement, GRANULE);
+	check_eq(placement_list(placement, 1, &list), 0);
+	check_eq(placement_drop(placement, &list.pieces[0]), CUDA_SUCCESS);
+	check_eq(placement_release(placement, address), CUDA_SUCCESS);
+	check_eq(take(placement, GRANULE), address);
+	check(!placement_has(placement, &list.pieces[0], &device));
+	check_eq(placement_drop(placement, &list.pieces[0]), CUDA_SUCCESS);
+	check_eq(n_held(), 1);
+	check_eq(placement_release(placement, address), CUDA_SUCCESS);
+	mover_list_deinit(&list);
+	placement_free(placement);
+}
+
+TEST(memory_that_was_exported_stays)
+{
+	struct placement *placement = make();
+	struct mover_list list = {};
+	uint64_t a, b, base, size;
+	int fd;
+
+	a = take(placement, GRANULE);
+	b = take(placement, 100);
+	check_eq(placement_export(placement, b, &base, &size, &fd), CUDA_SUCCESS);
+	check_eq(placement_list(placement, 1, &list), 0);
+	check_eq(list.n, 1);
+	check_piece(&list, 0, a, GRANULE);
+	check_eq(placement_release(placement, a), CUDA_SUCCESS);
+	check_eq(placement_release(placement, b), CUDA_SUCCESS);
+	mover_list_deinit(&list);
 	placement_free(placement);
 }

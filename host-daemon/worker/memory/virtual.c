@@ -13,7 +13,9 @@
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
 #include "worker/base/reason.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
+#include "worker/memory/allocation.h"
 #include "worker/memory/arena.h"
 #include "worker/memory/device-memory.h"
 #include "worker/memory/host-mapping.h"
@@ -23,20 +25,6 @@
 
 /* Pages that the worker maps. */
 #define HOST_PAGE 4096u
-
-/* A piece of memory: the object of a handle, and the owner of its ranges. */
-struct allocation {
-	CUmemGenericAllocationHandle memory; /* the driver's */
-	uint64_t arena_address;		     /* of memory of the host, or 0 */
-	uint64_t size;
-	CUdevice device;
-	uint32_t n_handles; /* of the guest */
-	uint32_t n_mappings;
-	uint64_t handle; /* the guest's, if it has any */
-	bool is_exportable;
-	bool is_import;	    /* of another process, which pays for it */
-	struct share share; /* if other processes have its token */
-};
 
 void virtual_init(struct session *session)
 {
@@ -83,7 +71,7 @@ static CUresult driver_reserve(struct call *call, uint64_t size, uint64_t alignm
 	uint64_t hint, uint64_t *addressp)
 {
 	const struct session *session = call->session;
-	CUdeviceptr address;
+	CUdeviceptr address = 0;
 	CUresult result;
 
 	if (session->memory->placement)
@@ -127,7 +115,9 @@ CUresult virtual_reserve(struct call *call, uint64_t size, uint64_t alignment,
 	lock(call);
 	result = reserve_locked(call, &range, alignment);
 	unlock(call);
-	*addressp = range.start;
+	/* Else it can be what the driver left there. */
+	if (result == CUDA_SUCCESS)
+		*addressp = range.start;
 	return result;
 }
 
@@ -175,7 +165,8 @@ static void settle(struct call *call, struct allocation *allocation)
 		free(allocation);
 		return;
 	}
-	call->driver->cuMemRelease(allocation->memory);
+	if (allocation->backing.has_memory)
+		call->driver->cuMemRelease(allocation->backing.memory);
 	/* First, so that vgpud soon counts what others still use. */
 	share_leave(call->session, &allocation->share);
 	if (!allocation->is_import)
@@ -209,24 +200,21 @@ static CUresult publish(struct call *call, struct allocation *allocation)
 static CUresult create_locked(struct call *call, struct allocation *allocation)
 {
 	struct share *made = &call->session->shares->made;
-	const CUmemAllocationProp prop = {
-		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.requestedHandleTypes = allocation->is_exportable
-						? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-						: CU_MEM_HANDLE_TYPE_NONE,
-		.location = { CU_MEM_LOCATION_TYPE_DEVICE, allocation->device },
-	};
+	const CUmemAllocationProp prop = allocation_properties(allocation);
 	CUresult result;
 
+	call->session->shares->device = allocation->device;
 	result = call->driver->cuMemCreate(
-		&allocation->memory, allocation->size, &prop, 0);
+		&allocation->backing.memory, allocation->size, &prop, 0);
 	/* softgpu's is shared from the beginning; nobody knows its token yet. */
 	allocation->share = *made;
 	made->cookie = 0;
 	if (result == CUDA_SUCCESS) {
+		allocation->backing.has_memory = true;
+		allocation->id = call->session->virtual->n_created++;
 		result = publish(call, allocation);
 		if (result != CUDA_SUCCESS)
-			call->driver->cuMemRelease(allocation->memory);
+			call->driver->cuMemRelease(allocation->backing.memory);
 	}
 	if (result != CUDA_SUCCESS)
 		share_leave(call->session, &allocation->share);
@@ -387,7 +375,7 @@ CUresult virtual_properties(struct call *call, uint64_t handle, CUmemAllocationP
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS)
 		result = call->driver->cuMemGetAllocationPropertiesFromHandle(
-			prop, allocation->memory);
+			prop, allocation->backing.memory);
 	unlock(call);
 	return result;
 }
@@ -402,11 +390,12 @@ static CUresult export_locked(struct call *call, struct allocation *allocation)
 	_vgpu_cleanup_(vgpu_closep) int fd = -1;
 	CUresult result;
 
-	result = call->driver->cuMemExportToShareableHandle(
-		&fd, allocation->memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	result = call->driver->cuMemExportToShareableHandle(&fd,
+		allocation->backing.memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (share_give(call->session, fd, allocation->size, &allocation->share))
+	if (share_give(call->session, allocation->device, fd, allocation->size,
+		    &allocation->share))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
@@ -434,17 +423,18 @@ static CUresult import_locked(struct call *call, struct allocation *allocation, 
 	CUmemAllocationProp prop = {};
 	CUresult result;
 
-	result = call->driver->cuMemImportFromShareableHandle(&allocation->memory,
+	result = call->driver->cuMemImportFromShareableHandle(&allocation->backing.memory,
 		(void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 	if (result != CUDA_SUCCESS)
 		return result;
+	allocation->backing.has_memory = true;
 	result = call->driver->cuMemGetAllocationPropertiesFromHandle(
-		&prop, allocation->memory);
+		&prop, allocation->backing.memory);
 	allocation->device = prop.location.id;
 	if (result == CUDA_SUCCESS)
 		result = publish(call, allocation);
 	if (result != CUDA_SUCCESS)
-		call->driver->cuMemRelease(allocation->memory);
+		call->driver->cuMemRelease(allocation->backing.memory);
 	return result;
 }
 
@@ -495,7 +485,7 @@ static bool find_from(
 
 static bool is_on_host(const struct range *range)
 {
-	return ((const struct allocation *)range->owner)->arena_address;
+	return allocation_of(range)->arena_address;
 }
 
 /* The addresses of a driver that keeps mappings of its own there cannot be lent. */
@@ -552,7 +542,12 @@ static CUresult map_host(struct call *call, struct range *range, uint64_t offset
 		return CUDA_ERROR_INVALID_VALUE;
 	range->parent = host_mapping_new(
 		call, range->start, range->size, allocation->arena_address, is_lent);
-	return range->parent ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!range->parent)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	/* What the guest writes there is at no address of the arena. */
+	if (session_is_recorded(call->session))
+		recorder_follow_pointers(call->session->recorder);
+	return CUDA_SUCCESS;
 }
 
 static struct host_mapping *host_mapping_of(const struct range *range)
@@ -590,7 +585,7 @@ static CUresult map_locked(struct call *call, struct range *range, uint64_t offs
 	result = allocation->arena_address
 			 ? map_host(call, range, offset, allocation, is_lent)
 			 : call->driver->cuMemMap(range->start, range->size, offset,
-				   allocation->memory, 0);
+				   allocation->backing.memory, 0);
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (ranges_add(&call->session->ranges, range)) {

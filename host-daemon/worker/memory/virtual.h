@@ -39,7 +39,8 @@ struct virtual_memory {
 	struct ranges reservations;
 	uint32_t n_reservations;
 	uint32_t n_mappings;
-	uint32_t n_host; /* pieces of memory of the host */
+	uint32_t n_host;    /* pieces of memory of the host */
+	uint64_t n_created; /* memory of devices so far */
 };
 
 void virtual_init(struct session *session);

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "vgpu/cuda.h"
+
 struct lane;
 struct runner;
 struct session;
@@ -22,3 +24,7 @@ struct vgpu_frame;
  */
 int call_run(struct session *session, struct runner *runner, struct lane *lane,
 	uint64_t context, const struct vgpu_frame *frame, const char **whyp);
+
+/* Ends a call with that result without running it; for the dispatcher. */
+int call_refuse(struct session *session, struct lane *lane,
+	const struct vgpu_frame *frame, CUresult result, const char **whyp);

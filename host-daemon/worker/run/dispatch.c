@@ -21,15 +21,22 @@
 #include "vgpu/rate.h"
 #include "worker/base/call.h"
 #include "worker/base/context.h"
+#include "worker/base/flight.h"
 #include "worker/base/lane.h"
 #include "worker/base/object-handles.h"
 #include "worker/base/objects.h"
+#include "worker/base/reason.h"
 #include "worker/base/session.h"
 #include "worker/handle/call-finish.h"
+#include "worker/handle/copy.h"
 #include "worker/run/call-run.h"
 #include "worker/run/dispatch.h"
 #include "worker/run/lane-thread.h"
+#include "worker/run/recorded.h"
 #include "worker/wait/marks.h"
+#include "worker/wait/meter.h"
+
+#define LIBRARY_LANES_MAX 2u
 
 /* Calls about the lane itself, which do not call the driver. */
 static bool is_of_dispatcher(const struct vgpu_frame *frame)
@@ -84,6 +91,17 @@ static int check_unknown(const struct vgpu_frame *frame, const char **whyp)
 	return CALL_E_VIOLATION;
 }
 
+/* Return: 0 or -ENOMEM. */
+static int find_lane(struct session *session, const struct vgpu_frame *frame,
+	struct lane **lanep, const char **whyp)
+{
+	*lanep = lane_get(session, frame->lane);
+	if (*lanep)
+		return 0;
+	*whyp = "there is no memory for a lane";
+	return vgpu_error_origin(-ENOMEM);
+}
+
 /* A guest of a later release may make calls that this host does not know. */
 static __attribute__((__noinline__)) int refuse_unknown(
 	struct session *session, const struct vgpu_frame *frame, const char **whyp)
@@ -96,11 +114,9 @@ static __attribute__((__noinline__)) int refuse_unknown(
 	r = check_unknown(frame, whyp);
 	if (r)
 		return r;
-	lane = lane_get(session, frame->lane);
-	if (!lane) {
-		*whyp = "there is no memory for a lane";
-		return vgpu_error_origin(-ENOMEM);
-	}
+	r = find_lane(session, frame, &lane, whyp);
+	if (r)
+		return vgpu_error_trace(r);
 	session->runner.n_calls++;
 	call_init(&call, session, &session->runner, lane, 0, frame);
 	call_finish_unknown(&call);
@@ -129,6 +145,9 @@ static int post(struct session *session, struct lane *lane,
 	bool ordered = vgpu_call_flags[frame->call] & VGPU_CALL_F_STREAM_ORDERED;
 	int r;
 
+	session->runner.gave_to_lane = true;
+	/* It may wait for the work before it. */
+	meter_flush(session, &session->runner);
 	/* The session may end after the reply, which is the lane's. */
 	session_count_own(session, &session->runner);
 	/* Calls without a reply must keep ring order, so wait here. */
@@ -142,7 +161,69 @@ static int post(struct session *session, struct lane *lane,
 	}
 	if (r)
 		*whyp = "there is no memory for a lane";
+	else if (session_is_recorded(session))
+		recorded_wait(session, lane, frame);
 	return r;
+}
+
+/* The guest library's own threads: for callbacks, and for notices. */
+static bool is_of_library(const struct vgpu_frame *frame)
+{
+	return frame->call == VGPU_CALL_vgpuCallbackNext ||
+	       frame->call == VGPU_CALL_vgpuNoticeNext;
+}
+
+/* Return: whether the lane is one of those that max-threads permits. */
+static __attribute__((__noinline__)) bool admit(
+	struct session *session, struct lane *lane, const struct vgpu_frame *frame)
+{
+	if (frame->call == VGPU_CALL_vgpuLaneExit)
+		return false;
+	lane->is_of_library =
+		is_of_library(frame) && session->n_library_lanes < LIBRARY_LANES_MAX;
+	if (lane->is_of_library)
+		session->n_library_lanes++;
+	else if (session->n_lanes < session->lanes_max)
+		session->n_lanes++;
+	else
+		return false;
+	lane->is_admitted = true;
+	return true;
+}
+
+/* After a guest thread has ended: while there are more than a lowered limit permits, no
+ * other one gets its place. The host's thread of the lane stays, so there are never more
+ * of these than the highest limit so far. */
+static void dismiss(struct session *session, struct lane *lane)
+{
+	if (lane->is_of_library || session->n_lanes <= session->lanes_max)
+		return;
+	lane->is_admitted = false;
+	session->n_lanes--;
+}
+
+/*
+ * A call of a guest thread beyond max-threads. Work without a reply is not lost: it never
+ * blocks, so it is run here, as is the question why the last call was refused.
+ */
+static __attribute__((__noinline__)) int run_unadmitted(struct session *session,
+	struct lane *lane, const struct vgpu_frame *frame, const char **whyp)
+{
+	struct call call;
+
+	if (!(frame->flags & VGPU_FRAME_REPLY) ||
+		frame->call == VGPU_CALL_vgpuReasonFetch)
+		return call_run(
+			session, &session->runner, lane, lane->context, frame, whyp);
+	session->runner.n_calls++;
+	call_init(&call, session, &session->runner, lane, 0, frame);
+	reason_say(VGPU_REPLY_REASON_LIMIT,
+		"a process of this VM may have %u threads that use the GPU: max-threads "
+		"= in vgpud.conf on the host sets that",
+		session->lanes_max);
+	copy_give_back(&call);
+	flight_end(session, call.runner, CUDA_ERROR_OUT_OF_MEMORY);
+	return call_finish(&call, NULL, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 /*
@@ -179,6 +260,43 @@ static bool mark_and_query(
 	return is_complete;
 }
 
+/* Those that only end something, or are about other things, as programs make them when
+ * they have been idle. */
+bool dispatch_uses_memory(const struct vgpu_frame *frame)
+{
+	switch (frame->call) {
+	case VGPU_CALL_vgpuLaneExit:
+	case VGPU_CALL_vgpuLaneContext:
+	case VGPU_CALL_vgpuCallbackDone:
+	case VGPU_CALL_vgpuCallbackNext:
+	case VGPU_CALL_vgpuNoticeNext:
+	case VGPU_CALL_vgpuReasonFetch:
+	case VGPU_CALL_cuMemFree_v2:
+	case VGPU_CALL_cuMemGetInfo_v2:
+	case VGPU_CALL_cuCtxDestroy_v2:
+	case VGPU_CALL_cuDevicePrimaryCtxRelease_v2:
+	case VGPU_CALL_cuDevicePrimaryCtxReset_v2:
+		return false;
+	default:
+		return true;
+	}
+}
+
+int dispatch_refuse(struct session *session, const struct vgpu_frame *frame,
+	CUresult result, const char **whyp)
+{
+	struct lane *lane;
+	int r;
+
+	r = check_frame(frame, whyp);
+	if (r)
+		return r;
+	r = find_lane(session, frame, &lane, whyp);
+	if (r)
+		return vgpu_error_trace(r);
+	return call_refuse(session, lane, frame, result, whyp);
+}
+
 int dispatch_frame(
 	struct session *session, const struct vgpu_frame *frame, const char **whyp)
 {
@@ -190,14 +308,18 @@ int dispatch_frame(
 	r = check_frame(frame, whyp);
 	if (r)
 		return r;
-	lane = lane_get(session, frame->lane);
-	if (!lane) {
-		*whyp = "there is no memory for a lane";
-		return vgpu_error_origin(-ENOMEM);
-	}
+	r = find_lane(session, frame, &lane, whyp);
+	if (r)
+		return vgpu_error_trace(r);
+	if (__builtin_expect(!lane->is_admitted, 0) && !admit(session, lane, frame))
+		return run_unadmitted(session, lane, frame, whyp);
 	/* A wait for complete work does not block, and is cheaper than waking a lane. */
 	if (needs_thread(session, lane, frame) ||
 		(dispatch_goes_to_lane(frame) && !mark_and_query(session, lane, frame)))
-		return post(session, lane, frame, whyp);
-	return call_run(session, &session->runner, lane, lane->context, frame, whyp);
+		r = post(session, lane, frame, whyp);
+	else
+		r = call_run(session, &session->runner, lane, lane->context, frame, whyp);
+	if (__builtin_expect(frame->call == VGPU_CALL_vgpuLaneExit, 0))
+		dismiss(session, lane);
+	return r;
 }

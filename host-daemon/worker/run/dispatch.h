@@ -17,6 +17,18 @@ bool dispatch_knows(const struct vgpu_frame *frame);
  * thread, because it has a reply and may block. */
 bool dispatch_goes_to_lane(const struct vgpu_frame *frame);
 
+/* Whether the call of a frame, which this host knows, may use device memory, or allocates
+ * some. */
+bool dispatch_uses_memory(const struct vgpu_frame *frame);
+
+/*
+ * Ends the call of a frame without running it.
+ *
+ * Return: as dispatch_frame().
+ */
+int dispatch_refuse(struct session *session, const struct vgpu_frame *frame,
+	CUresult result, const char **whyp);
+
 /*
  * Checks a frame, and runs its call or queues it to its lane. Dispatcher only.
  *

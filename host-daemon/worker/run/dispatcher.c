@@ -15,10 +15,10 @@
  * processor and needs it at once.
  *
  * The duration of calls is measured by the time-stamp counter: the end of one call is the
- * start of the next. Only the ticks of a call that may have been slow are converted by
- * the clock, which costs a quarter of the time to take a call. Reading the counter costs
- * a tenth of the time to take a launch, so calls without a reply are timed together, up
- * to RELEASE_EVERY in a row.
+ * start of the next, unless the ring was empty in between. Only the ticks of a call that
+ * may have been slow are converted by the clock, which costs a quarter of the time to
+ * take a call. Reading the counter costs a tenth of the time to take a launch, so calls
+ * without a reply are timed together, up to RELEASE_EVERY in a row.
  */
 
 #include <errno.h>
@@ -29,17 +29,25 @@
 #include <unistd.h>
 
 #include "vgpu/cpu.h"
+#include "vgpu/error.h"
 #include "vgpu/g-calls.h"
 #include "vgpu/log.h"
 #include "vgpu/rate.h"
 #include "vgpu/wake.h"
 #include "worker/base/call.h"
+#include "worker/base/flight.h"
 #include "worker/base/session.h"
+#include "worker/base/trace.h"
+#include "worker/memory/device-memory.h"
+#include "worker/memory/residency.h"
 #include "worker/run/dispatch.h"
 #include "worker/run/dispatcher.h"
+#include "worker/run/latency.h"
+#include "worker/run/recorded.h"
 #include "worker/run/session-life.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
+#include "worker/wait/meter.h"
 
 /* A wake-up costs a caller more than ten microseconds. */
 #define SPIN_NS 50000u
@@ -52,6 +60,8 @@
 #define EAGER_MAX_NS 1000000u
 /* Polls of the ring between two readings of the clock. */
 #define SPIN_LOOKS 64u
+/* The same of the counter: so many of them can be part of the next call's duration. */
+#define TIME_LOOKS 4u
 /* A gap between calls for which spinning does not pay, and the number in a row that stops
  * it. */
 #define LONG_NS (4 * SPIN_NS)
@@ -68,7 +78,7 @@
 #define VAIN_WAKES 4u
 #define VAIN_TRY_EVERY 32u
 /* Frames taken between two publications of the ring's head. */
-#define RELEASE_EVERY 16u
+#define RELEASE_EVERY LATENCY_TOGETHER_MAX
 #define SLOW_CALL_NS 1000000u
 /* The minimum of ticks in SLOW_CALL_NS: all counters run at 1 GHz or more. */
 #define SLOW_CALL_TICKS 1000000u
@@ -86,8 +96,6 @@ struct ring_loop {
 	uint64_t now;	     /* time of the last reading of the clock */
 	uint64_t now_ticks;  /* the time-stamp counter then */
 	uint64_t ended;	     /* end of the last timed call, in ticks */
-	uint32_t n_untimed;  /* calls since then */
-	uint16_t untimed;    /* the last of them */
 	uint64_t copied;     /* duration of the last call if it was a copy, in ticks */
 	uint64_t idle_since; /* when the ring was found empty; 0: not empty */
 	uint64_t gap_since;  /* as idle_since, but not reset by sleeping */
@@ -103,6 +111,7 @@ struct ring_loop {
 	uint32_t n_looks;
 	uint32_t n_empty_wakes;
 	bool can_spin;
+	struct latency_calls untimed; /* since `ended` */
 };
 
 /* Whether the guest can run while this thread spins; constant after
@@ -178,6 +187,9 @@ static void note_time(struct ring_loop *loop, const struct vgpu_frame *frame)
 	loop->ended = __builtin_ia32_rdtsc();
 	loop->copied = loop->session->runner.copies_piece ? loop->ended - began : 0;
 	/* A call that a lane runs was delayed here by the scheduler only. */
+	if (loop->session->runner.gave_to_lane)
+		return;
+	latency_add(loop->session->latency, frame->call, loop->ended - began);
 	if (loop->ended - began >= SLOW_CALL_TICKS && dispatch_knows(frame) &&
 		!dispatch_goes_to_lane(frame))
 		note_slow(loop, 1, frame->call, loop->ended - began);
@@ -187,14 +199,15 @@ static void note_time(struct ring_loop *loop, const struct vgpu_frame *frame)
 static void note_untimed(struct ring_loop *loop)
 {
 	uint64_t began = loop->ended;
-	uint32_t n = loop->n_untimed;
+	uint32_t n = loop->untimed.n;
 
 	if (!n)
 		return;
-	loop->n_untimed = 0;
 	loop->ended = __builtin_ia32_rdtsc();
+	latency_add_together(loop->session->latency, &loop->untimed, loop->ended - began);
 	if (loop->ended - began >= SLOW_CALL_TICKS)
-		note_slow(loop, n, loop->untimed, loop->ended - began);
+		note_slow(loop, n, loop->untimed.calls[n - 1], loop->ended - began);
+	latency_forget(&loop->untimed);
 }
 
 static void count_down(uint32_t *n)
@@ -225,6 +238,47 @@ static void learn_from_gap(struct ring_loop *loop)
 	loop->gap_since = 0;
 }
 
+/* The same while a trace is wanted. */
+static __attribute__((__noinline__)) int dispatch_traced(
+	struct session *session, const struct vgpu_frame *frame, const char **whyp)
+{
+	const uint64_t number = session->runner.number;
+	int r;
+
+	trace_call_number = number;
+	trace_add(session, TRACE_TAKE, frame, number, 0);
+	r = dispatch_frame(session, frame, whyp);
+	trace_add(session, TRACE_TAKEN, frame, number, 0);
+	trace_call_number = 0;
+	return r;
+}
+
+/* The session's memory has left the device. */
+static __attribute__((__noinline__)) int dispatch_returned(
+	struct session *session, const struct vgpu_frame *frame, const char **whyp)
+{
+	const bool may_fail = frame->flags & VGPU_FRAME_REPLY;
+	CUresult result = CUDA_SUCCESS;
+
+	if (dispatch_knows(frame) && dispatch_uses_memory(frame))
+		result = residency_return(session, may_fail);
+	if (result == CUDA_SUCCESS)
+		return dispatch_frame(session, frame, whyp);
+	if (may_fail)
+		return dispatch_refuse(session, frame, result, whyp);
+	*whyp = "the driver does not bring back memory that had made room on the device";
+	return vgpu_error_origin(-EIO);
+}
+
+static int dispatch(
+	struct session *session, const struct vgpu_frame *frame, const char **whyp)
+{
+	if (__builtin_expect(residency_is_out(session), 0))
+		return dispatch_returned(session, frame, whyp);
+	return trace_is_on(session) ? dispatch_traced(session, frame, whyp)
+				    : dispatch_frame(session, frame, whyp);
+}
+
 static void take(struct ring_loop *loop, const struct vgpu_frame *frame)
 {
 	struct session *session = loop->session;
@@ -237,13 +291,19 @@ static void take(struct ring_loop *loop, const struct vgpu_frame *frame)
 	if (loop->idle_since || loop->slept) {
 		look_at_clock(loop);
 		loop->ended = loop->now_ticks;
+		residency_note_idle(session, 0);
 		learn_from_gap(loop);
 	}
 	timed = is_timed(frame);
 	if (timed)
 		note_untimed(loop);
 	session->runner.copies_piece = false;
-	r = dispatch_frame(session, frame, &why);
+	session->runner.gave_to_lane = false;
+	flight_begin(session, frame, loop->ended);
+	if (session_is_recorded(session))
+		recorded_take(session, frame);
+	device_memory_follow_limits(session);
+	r = dispatch(session, frame, &why);
 	if (r == CALL_E_VIOLATION) {
 		snprintf(text, sizeof(text), "%s (call %u, %s, lane %u)", why,
 			frame->call, vgpu_call_name(frame->call), frame->lane);
@@ -251,11 +311,17 @@ static void take(struct ring_loop *loop, const struct vgpu_frame *frame)
 	}
 	if (r)
 		session_end(session, VGPU_REASON_HOST, why);
-	if (timed) {
+	if (session->runner.has_waited) {
+		/* For its share of the device's time, which is no duration of a call. */
+		session->runner.has_waited = false;
+		latency_forget(&loop->untimed);
+		look_at_clock(loop);
+		loop->ended = loop->now_ticks;
+	} else if (timed) {
 		note_time(loop, frame);
 	} else {
-		loop->n_untimed++;
-		loop->untimed = frame->call;
+		latency_collect(
+			&loop->untimed, session->runner.gave_to_lane ? 0 : frame->call);
 		loop->copied = 0;
 	}
 	loop->idle_since = 0;
@@ -276,7 +342,8 @@ static void take(struct ring_loop *loop, const struct vgpu_frame *frame)
 static bool prepare_sleep(struct session *session)
 {
 	vgpu_ring_answer(&session->consumer);
-	return vgpu_ring_prepare_sleep(&session->consumer) && !marks_are_due(session);
+	return vgpu_ring_prepare_sleep(&session->consumer) && !marks_are_due(session) &&
+	       !residency_is_wanted(session);
 }
 
 /* A lost wake-up is detected by polling with growing timeouts. */
@@ -398,6 +465,8 @@ static void idle(struct ring_loop *loop)
 		loop->n_crowded = CROWDED_CALLS;
 	loop->away = 0;
 	if (loop->can_spin && ++loop->n_looks % SPIN_LOOKS && !loop->n_together) {
+		if (!(loop->n_looks % TIME_LOOKS))
+			loop->ended = __builtin_ia32_rdtsc();
 		vgpu_cpu_relax();
 		return;
 	}
@@ -408,12 +477,18 @@ static void idle(struct ring_loop *loop)
 	}
 	if (!loop->gap_since)
 		loop->gap_since = loop->now;
+	/* Events behind work that is complete would be too late. */
+	if (loop->now - loop->idle_since > EAGER_NS || spin_ns(loop) <= EAGER_NS)
+		meter_flush(session, &session->runner);
 	if (loop->now - loop->idle_since < spin_ns(loop)) {
 		if (loop->n_together || loop->now - loop->idle_since > eager_ns(loop))
 			yield(loop);
 		return;
 	}
 	debts_pay(session, &session->runner);
+	residency_note_idle(session, loop->now);
+	if (residency_is_wanted(session))
+		residency_leave(session);
 	loop->slept = true;
 	sleep_until_called(loop);
 	/* After an empty wake-up it sleeps again at once. */
@@ -437,7 +512,9 @@ void *dispatcher_main(void *data)
 	const struct vgpu_frame *frame;
 	int r;
 
+	latency_start(session->latency);
 	look_at_clock(&loop);
+	loop.ended = loop.now_ticks;
 	for (;;) {
 		r = vgpu_ring_next(&session->consumer, &frame);
 		if (!r)

@@ -3,8 +3,10 @@
  * Lane threads: run the calls of a guest thread that may block
  */
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "vgpu/error.h"
 #include "vgpu/g-calls.h"
@@ -13,9 +15,11 @@
 #include "worker/base/lane.h"
 #include "worker/base/scratch.h"
 #include "worker/base/session.h"
+#include "worker/base/trace.h"
 #include "worker/run/call-run.h"
 #include "worker/run/dispatcher.h"
 #include "worker/run/lane-thread.h"
+#include "worker/run/latency.h"
 #include "worker/run/session-life.h"
 #include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
@@ -57,6 +61,24 @@ static bool gives_work(const struct vgpu_frame *frame)
 	       frame->call != VGPU_CALL_vgpuNoticeNext;
 }
 
+static int run(struct lane *lane, const struct lane_item *item, const char **whyp)
+{
+	struct session *session = lane->session;
+	const bool is_traced = trace_is_on(session);
+	int r;
+
+	if (is_traced) {
+		trace_call_number = item->number;
+		trace_add(session, TRACE_RUN, item->frame, item->number, 0);
+	}
+	r = call_run(session, &lane->runner, lane, item->context, item->frame, whyp);
+	if (is_traced) {
+		trace_add(session, TRACE_RAN, item->frame, item->number, 0);
+		trace_call_number = 0;
+	}
+	return r;
+}
+
 static void *lane_main(void *data)
 {
 	struct lane *lane = data;
@@ -67,9 +89,11 @@ static void *lane_main(void *data)
 
 	for (;;) {
 		item = wait_item(lane);
-		r = call_run(
-			session, &lane->runner, lane, item->context, item->frame, &why);
+		lane->runner.number = item->number;
+		r = run(lane, item, &why);
 		if (gives_work(item->frame)) {
+			latency_add_shared(session->latency, item->frame->call,
+				latency_now() - item->began);
 			__atomic_sub_fetch(
 				&session->debts->n_running, 1, __ATOMIC_RELEASE);
 			dispatcher_wake(session);
@@ -139,7 +163,9 @@ static int post_locked(struct lane *lane, const struct vgpu_frame *frame, bool o
 		return vgpu_error_origin(-ENOMEM);
 	item->next = NULL;
 	item->context = lane->context;
+	item->number = lane->session->runner.number;
 	item->ordered = ordered;
+	item->began = latency_now();
 	memcpy(item->frame, frame, frame->size);
 	for (nextp = &lane->queue; *nextp; nextp = &(*nextp)->next)
 		;
@@ -182,4 +208,25 @@ int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered)
 		vgpu_nap_cond(&nap, &lane->done, &lane->lock);
 	pthread_mutex_unlock(&lane->lock);
 	return 0;
+}
+
+int lane_wait(struct lane *lane, uint32_t ms)
+{
+	struct vgpu_nap nap = {};
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&lane->lock);
+	while (!r && lane->n_done != lane->n_posted)
+		r = vgpu_nap_cond_until(&nap, &lane->done, &lane->lock, &until);
+	r = lane->n_done != lane->n_posted ? -ETIMEDOUT : 0;
+	pthread_mutex_unlock(&lane->lock);
+	return r;
 }

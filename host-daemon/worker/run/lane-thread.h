@@ -6,6 +6,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct lane;
 struct vgpu_frame;
@@ -23,3 +24,7 @@ int lane_post(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
 
 /* The same, and waits until the call has run. */
 int lane_run(struct lane *lane, const struct vgpu_frame *frame, bool ordered);
+
+/* Waits until all queued calls have run, for that time at most. Return: 0 or
+ * -ETIMEDOUT. */
+int lane_wait(struct lane *lane, uint32_t ms);

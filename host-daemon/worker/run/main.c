@@ -3,10 +3,12 @@
  * vgpu-worker: replays the calls of one guest process on a driver
  */
 
+#include <errno.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,20 +19,28 @@
 #include "vgpu/hello.h"
 #include "vgpu/log.h"
 #include "vgpu/version.h"
+#include "worker/base/flight.h"
 #include "worker/base/reason.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
+#include "worker/base/trace.h"
 #include "worker/code/store.h"
 #include "worker/handle/device-info.h"
 #include "worker/memory/growth.h"
+#include "worker/memory/device-memory.h"
 #include "worker/memory/managed.h"
+#include "worker/memory/residency.h"
 #include "worker/memory/share.h"
 #include "worker/output/driver-output.h"
 #include "worker/output/print.h"
 #include "worker/run/dispatcher.h"
+#include "worker/run/latency.h"
 #include "worker/run/options.h"
+#include "worker/run/recorded.h"
 #include "worker/run/reservation.h"
 #include "worker/run/sandbox.h"
 #include "worker/run/session-life.h"
+#include "worker/wait/meter.h"
 
 /* How long a worker may take to end after its control socket. */
 #define HANGUP_S 5
@@ -47,19 +57,34 @@ struct worker_process {
 	struct reservation reservation;
 	struct driver driver;
 	struct worker_stats *stats;
+	struct flight *flight;
+	struct trace *trace;
+	struct worker_wishes *wishes;
 	struct session session;
 	bool has_session;
 };
 
 static struct worker_process worker;
 
+static struct softgpu_allowance *allowance_of(struct worker_process *w)
+{
+	return (struct softgpu_allowance *)(void *)((uint8_t *)w->stats +
+						    WORKER_ALLOWANCE_OFF);
+}
+
 static int map_stats(struct worker_process *w)
 {
+	int r;
+
 	w->stats = mmap(NULL, WORKER_STATS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
 		w->options.stats, 0);
 	if (w->stats == MAP_FAILED)
 		return vgpu_error_origin(-errno);
-	return 0;
+	w->options.driver.softgpu.allowance = allowance_of(w);
+	r = flight_map(&w->flight, w->options.stats);
+	if (!r)
+		r = trace_map(&w->trace, &w->wishes, w->options.stats);
+	return r ? vgpu_error_trace(r) : 0;
 }
 
 static int send_opened(struct worker_process *w, uint32_t reason)
@@ -112,6 +137,31 @@ static void publish_devices(struct worker_process *w)
 	devices->flags = w->driver.configure ? WORKER_DEVICES_SOFTGPU : 0;
 }
 
+/* NVIDIA's driver reads these in cuInit. Its own order of devices is by speed. */
+static int choose_devices(const char *list)
+{
+	if (list && (setenv("CUDA_VISIBLE_DEVICES", list, 1) ||
+			    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1)))
+		return vgpu_error_origin(-errno);
+	return 0;
+}
+
+/* A VM has all devices of its list, or its processes none. Return: 0 or
+ * DRIVER_E_NO_INIT. */
+static int check_devices(const char *list, int n_devices)
+{
+	int n = 1;
+
+	for (const char *c = list ? list : ""; *c; c++)
+		n += *c == ',';
+	if (!list || n == n_devices)
+		return 0;
+	vgpu_log_warning("devices = %s: the driver has %d of these %d, up to the first "
+			 "that it does not know",
+		list, n_devices, n);
+	return DRIVER_E_NO_INIT;
+}
+
 /* Opens the driver and reports the result to vgpud. */
 static int make_ready(struct worker_process *w)
 {
@@ -126,7 +176,12 @@ static int make_ready(struct worker_process *w)
 	int r, n_devices = 0;
 
 	message.greeting.version = CONTROL_VERSION;
-	r = driver_select(&w->driver, &w->options.driver, &result);
+	r = choose_devices(w->options.driver.softgpu.visible);
+	if (!r)
+		r = driver_select(&w->driver, &w->options.driver, &result);
+	if (r == DRIVER_E_NO_INIT && w->options.driver.softgpu.visible)
+		vgpu_log_warning("devices = %s: the driver may have none of these",
+			w->options.driver.softgpu.visible);
 	if (!r) {
 		if (driver->cuDeviceGetCount)
 			driver->cuDeviceGetCount(&n_devices);
@@ -135,8 +190,13 @@ static int make_ready(struct worker_process *w)
 		ready->n_devices = n_devices;
 		device_info_load(&w->driver, n_devices);
 		publish_devices(w);
-		r = session_prepare(&w->session, &w->driver);
+		r = check_devices(w->options.driver.softgpu.visible, n_devices);
 	}
+	if (!r)
+		r = session_prepare(&w->session, &w->driver);
+	/* Before the sandbox, and early: the frequency is measured from here on. */
+	if (!r)
+		r = latency_init(w->session.latency, w->options.stats);
 	if (!r) {
 		snprintf(ready->driver, sizeof(ready->driver), "%.63s",
 			driver_name(&w->driver));
@@ -209,15 +269,82 @@ static int check_version(struct worker_process *w, uint32_t version)
 	return vgpu_error_origin(-EPROTO);
 }
 
+/* softgpu measures itself, and others are measured if that is wanted. */
+static void measure_device(struct worker_process *w)
+{
+	int r = 0;
+
+	if (w->options.meter && !w->driver.configure)
+		r = meter_start(&w->session, allowance_of(w));
+	if (r)
+		vgpu_log_warning(
+			"device time is neither measured nor limited: %s", strerror(-r));
+}
+
+/* What softgpu's kernels do; of others only the calls are known. */
+static void trace_device(struct worker_process *w)
+{
+	static struct softgpu_trace trace = {
+		.get_tag = trace_get_number,
+		.note = trace_add_work,
+	};
+
+	if (!w->driver.trace)
+		return;
+	trace.data = &w->session;
+	trace.is_wanted = &w->wishes->trace_until;
+	w->driver.trace(&trace);
+}
+
+/* Receives ASSIGN, and the socket of a RECORD before it, else -1. */
+static int await_assign(
+	struct worker_process *w, struct control_message *message, int *fds, int *recordp)
+{
+	int r;
+
+	*recordp = -1;
+	do {
+		r = control_receive(w->options.control, message, fds);
+		if (r)
+			return r < 0 ? vgpu_error_trace(r) : WORKER_E_DISMISSED;
+		if (message->type == CONTROL_RECORD) {
+			vgpu_close(*recordp);
+			*recordp = fds[0];
+		}
+	} while (message->type == CONTROL_RECORD);
+	if (message->type == CONTROL_STOP)
+		return WORKER_E_DISMISSED;
+	return message->type == CONTROL_ASSIGN ? 0 : vgpu_error_origin(-EPROTO);
+}
+
+static void record(struct worker_process *w, const struct control_assign *assign, int fd)
+{
+	const struct worker_devices *devices =
+		(const struct worker_devices *)(const void *)((uint8_t *)w->stats +
+							      WORKER_DEVICES_OFF);
+
+	if (fd < 0)
+		return;
+	recorded_start(&w->session, fd,
+		&(struct recorded_origin){
+			.release = VGPU_VERSION,
+			.driver = driver_name(&w->driver),
+			.assign = assign,
+			.softgpu =
+				w->driver.configure ? &w->options.driver.softgpu : NULL,
+			.device = devices->n ? &devices->infos[0] : NULL,
+		});
+}
+
 static int open_session(struct worker_process *w)
 {
 	struct control_message message;
 	const struct control_assign *assign = &message.assign;
 	struct vgpu_window window;
-	int fds[CONTROL_FDS_MAX], r;
+	int fds[CONTROL_FDS_MAX], r, record_fd;
 	bool poll;
 
-	r = await(w, &message, fds, CONTROL_ASSIGN);
+	r = await_assign(w, &message, fds, &record_fd);
 	if (!r)
 		r = check_version(w, message.greeting.version);
 	if (r)
@@ -230,9 +357,11 @@ static int open_session(struct worker_process *w)
 		w->driver.set_window(window.base + assign->shm_size,
 			window.size - assign->shm_size, window.base, assign->shm_size))
 		r = vgpu_error_origin(-ENOTSUP);
+	w->session.trace = w->trace;
+	w->session.wishes = w->wishes;
 	if (!r)
-		r = session_init(&w->session, w->stats, use_of(w), w->options.control,
-			assign, &window,
+		r = session_init(&w->session, w->stats, use_of(w), w->flight,
+			w->options.control, assign, &window,
 			&(struct session_fds){
 				.memory = fds[0],
 				.quota = fds[1],
@@ -245,7 +374,13 @@ static int open_session(struct worker_process *w)
 		send_opened(w, VGPU_REASON_HOST);
 		return r;
 	}
+	r = residency_open(&w->session, w->options.stats);
+	if (r)
+		vgpu_log_warning("the room on the device is not known: %s", strerror(-r));
+	record(w, assign, record_fd);
 	driver_output_serve(&w->session);
+	trace_device(w);
+	measure_device(w);
 	w->has_session = true;
 	vgpu_log_info("channel %u serves process %u (%s)", assign->channel,
 		assign->guest_pid, assign->guest_comm);
@@ -262,12 +397,16 @@ static void attend(struct worker_process *w)
 		r = control_receive(w->options.control, &message, fds);
 		if (r)
 			session_end(&w->session, VGPU_REASON_SHUTDOWN, "vgpud is gone");
+		if (session_is_recorded(&w->session) && message.type != CONTROL_STOP)
+			recorder_answer(&w->session, &message);
 		if (message.type == CONTROL_GRANT)
 			growth_granted(&w->session, &message.grant);
 		else if (message.type == CONTROL_IMAGE)
 			store_answered(&w->session, &message.image, fds[0]);
 		else if (message.type == CONTROL_SHARED)
 			share_answered(&w->session, &message.share, fds[0]);
+		else if (message.type == CONTROL_MOVE && w->session.doorbell >= 0)
+			session_ring(&w->session);
 		else if (message.type == CONTROL_STOP)
 			session_end(&w->session, VGPU_REASON_NONE, "vgpud closes it");
 	}
@@ -400,6 +539,11 @@ int main(int argc, char **argv)
 	worker.options.driver.softgpu.managed_data = &worker.session;
 	worker.options.driver.softgpu.make_file = share_make_file;
 	worker.options.driver.softgpu.make_file_data = &worker.session;
+	worker.options.driver.softgpu.charge = device_memory_charge_driver;
+	worker.options.driver.softgpu.refund = device_memory_refund_driver;
+	worker.options.driver.softgpu.charge_data = &worker.session;
+	worker.options.driver.softgpu.fault = recorded_fault;
+	worker.options.driver.softgpu.fault_data = &worker.session;
 	worker.options.driver.softgpu.memory_fd = worker.options.stats;
 	worker.options.driver.softgpu.memory_offset = WORKER_STATS_SIZE;
 	worker.options.driver.softgpu.memory_size = WORKER_MEMORY_SIZE;

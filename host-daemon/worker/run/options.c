@@ -19,6 +19,9 @@ static const char help[] =
 	"  --control FD           the control socket to vgpud\n"
 	"  --stats FD             file for its counters and the memory of softgpu\n"
 	"  --log-level LEVEL      none, error, warning, info (default), debug\n"
+	"  --meter yes|no         measure and limit the device time of a driver other "
+	"than\n"
+	"                         softgpu (default: no)\n"
 	"  --sandbox yes|no       enter the sandbox before serving (default: yes)\n"
 	"  --uid NUMBER           the user id to take on\n"
 	"  --allow-unprivileged yes|no  serve on NVIDIA's driver without --uid\n"
@@ -27,6 +30,8 @@ static const char help[] =
 	"                         the control socket ends (default: no)\n"
 	"  --driver CHOICE        auto (default), nvidia, soft, null, or the path of a\n"
 	"                         libcuda.so.1\n"
+	"  --devices LIST         those that it uses, in this order, as in\n"
+	"                         CUDA_VISIBLE_DEVICES (default: all)\n"
 	"  --softgpu PATH         the library of the software device\n"
 	"  --null-driver PATH     the library of the driver that executes nothing\n"
 	"  --softgpu-name NAME    name of the software device, its compute capability\n"
@@ -49,6 +54,8 @@ enum {
 	OPTION_STATS,
 	OPTION_LOG_LEVEL,
 	OPTION_DRIVER,
+	OPTION_VISIBLE,
+	OPTION_METER,
 	OPTION_SANDBOX,
 	OPTION_UID,
 	OPTION_UNPRIVILEGED,
@@ -72,6 +79,8 @@ static const struct option long_options[] = {
 	{ "stats", required_argument, NULL, OPTION_STATS },
 	{ "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
 	{ "driver", required_argument, NULL, OPTION_DRIVER },
+	{ "devices", required_argument, NULL, OPTION_VISIBLE },
+	{ "meter", required_argument, NULL, OPTION_METER },
 	{ "sandbox", required_argument, NULL, OPTION_SANDBOX },
 	{ "uid", required_argument, NULL, OPTION_UID },
 	{ "allow-unprivileged", required_argument, NULL, OPTION_UNPRIVILEGED },
@@ -143,6 +152,9 @@ static int parse_schedule(const char *value, uint32_t *schedulep)
 static int parse_softgpu(struct softgpu_config *config, int option, const char *value)
 {
 	switch (option) {
+	case OPTION_VISIBLE:
+		config->visible = value;
+		return 0;
 	case OPTION_NAME:
 		config->name = value;
 		return 0;
@@ -189,6 +201,8 @@ static int parse_one(struct options *options, int option, const char *value)
 		r = parse_yes_no(value, &yes);
 		options->sandbox.off = !yes;
 		return r;
+	case OPTION_METER:
+		return parse_yes_no(value, &options->meter);
 	case OPTION_UID:
 		return parse_u32(value, INT32_MAX, &options->sandbox.uid);
 	case OPTION_UNPRIVILEGED:

@@ -22,6 +22,7 @@ struct options {
 	enum vgpu_log_level log_level;
 	struct driver_options driver;
 	struct sandbox_options sandbox;
+	bool meter; /* drivers other than softgpu are measured */
 };
 
 /* Return: 0, OPTIONS_E_HELP, OPTIONS_E_INVALID or -errno. */

@@ -13,10 +13,12 @@
 #include "vgpu/error.h"
 #include "vgpu/log.h"
 #include "worker/base/context.h"
+#include "worker/base/flight.h"
 #include "worker/base/lane.h"
 #include "worker/base/lookup.h"
 #include "worker/base/objects.h"
 #include "worker/base/ranges.h"
+#include "worker/base/recorder.h"
 #include "worker/base/scratch.h"
 #include "worker/base/session.h"
 #include "worker/base/uses.h"
@@ -33,9 +35,11 @@
 #include "worker/memory/managed.h"
 #include "worker/memory/mirror.h"
 #include "worker/memory/notice.h"
+#include "worker/memory/residency.h"
 #include "worker/memory/share.h"
 #include "worker/memory/virtual.h"
 #include "worker/output/print.h"
+#include "worker/run/latency.h"
 #include "worker/run/session-life.h"
 #include "worker/stream/callbacks.h"
 #include "worker/stream/capture.h"
@@ -44,6 +48,7 @@
 #include "worker/wait/debts.h"
 #include "worker/wait/faults.h"
 #include "worker/wait/marks.h"
+#include "worker/wait/meter.h"
 #include "worker/wait/words.h"
 
 /* The numbers come from vgpud, not from the guest; these checks keep a bug there from
@@ -65,10 +70,13 @@ static int check_layout(
 struct session_parts {
 	struct arena arena; /* first: the block is freed by its address */
 	struct lookups lookups;
+	struct latency latency;
 	struct marks marks;
+	struct meter meter;
 	struct debts debts;
 	struct faults faults;
 	struct growth growth;
+	struct residency residency;
 	struct device_memory memory;
 	struct notices notices;
 	struct managed managed;
@@ -92,10 +100,13 @@ static int make_parts(struct session *session)
 		return vgpu_error_origin(-ENOMEM);
 	session->arena = &parts->arena;
 	session->lookups = &parts->lookups;
+	session->latency = &parts->latency;
 	session->marks = &parts->marks;
+	session->meter = &parts->meter;
 	session->debts = &parts->debts;
 	session->faults = &parts->faults;
 	session->growth = &parts->growth;
+	session->residency = &parts->residency;
 	session->memory = &parts->memory;
 	session->notices = &parts->notices;
 	session->managed = &parts->managed;
@@ -175,11 +186,13 @@ int session_prepare(struct session *session, const struct driver *driver)
 	memset(session, 0, sizeof(*session));
 	session->driver = driver;
 	session->totals.n_max = OBJECTS_MAX;
+	session->lanes_max = VGPU_SLOTS_MAX;
 	pthread_mutex_init(&session->destroy_lock, NULL);
 	r = make_parts(session);
 	if (r)
 		return vgpu_error_trace(r);
 	growth_init(session);
+	residency_init(session);
 	ranges_init(&session->ranges);
 	managed_init(session);
 	mirror_init(session);
@@ -203,8 +216,9 @@ int session_prepare(struct session *session, const struct driver *driver)
 }
 
 int session_init(struct session *session, struct worker_stats *stats,
-	struct worker_use *use, int control, const struct control_assign *assign,
-	const struct vgpu_window *window, const struct session_fds *fds)
+	struct worker_use *use, struct flight *flight, int control,
+	const struct control_assign *assign, const struct vgpu_window *window,
+	const struct session_fds *fds)
 {
 	int r;
 
@@ -226,6 +240,8 @@ int session_init(struct session *session, struct worker_stats *stats,
 		session->driver->limit_launches(assign->launch_timeout * 1000);
 	session->stats = stats;
 	session->use = use;
+	session->flight = flight;
+	flight_start(flight);
 	session->area = (uint8_t *)(uintptr_t)(window->base + assign->area_off);
 	device_memory_init(session);
 	notices_init(session);
@@ -267,12 +283,14 @@ void session_deinit(struct session *session)
 	ranges_deinit(&session->ranges);
 	notices_deinit(session);
 	device_memory_deinit(session);
+	residency_deinit(session);
 	mirror_deinit(session);
 	managed_deinit(session);
 	codes_deinit(session);
 	store_deinit(session->store);
 	arena_deinit(session);
 	scratch_deinit(&session->runner.scratch);
+	recorder_free(session->recorder);
 	free(session->arena);
 }
 
@@ -287,6 +305,7 @@ void session_end(struct session *session, uint32_t reason, const char *why)
 
 	vgpu_log(level, "the session on channel %u ends: %s", session->channel, why);
 	print_tell_lost(session);
+	recorder_close(session, reason);
 	control_send(session->control, &message, NULL);
 	/* Threads may be in driver calls: an orderly shutdown is impossible, and not
 	 * needed. */

@@ -31,8 +31,9 @@ struct session_fds {
  * Return: 0 or -errno.
  */
 int session_init(struct session *session, struct worker_stats *stats,
-	struct worker_use *use, int control, const struct control_assign *assign,
-	const struct vgpu_window *window, const struct session_fds *fds);
+	struct worker_use *use, struct flight *flight, int control,
+	const struct control_assign *assign, const struct vgpu_window *window,
+	const struct session_fds *fds);
 
 /* For tests: a worker exits at the end of its session. */
 void session_deinit(struct session *session);

@@ -52,6 +52,8 @@ TEST(numbers_are_whole_and_within_their_field)
 	check_eq(options.driver.softgpu.timeout_ms, 250);
 	check_eq(PARSE_MORE("--softgpu-devices", "2"), 0);
 	check_eq(options.driver.softgpu.n_devices, 2);
+	check_eq(PARSE_MORE("--devices", "2,0"), 0);
+	check_str(options.driver.softgpu.visible, "2,0");
 	check_eq(PARSE_MORE("--softgpu-memory", "18446744073709551615"), 0);
 	check_eq(options.driver.softgpu.memory, UINT64_MAX);
 	check_eq(PARSE_MORE("--softgpu-memory", "18446744073709551616"),
@@ -82,6 +84,9 @@ TEST(the_sandbox_is_on_unless_it_is_switched_off)
 	check_eq(PARSE_MORE("--sandbox", "no"), 0);
 	check(options.sandbox.off);
 	check_eq(PARSE_MORE("--sandbox", "maybe"), OPTIONS_E_INVALID);
+	check_eq(PARSE_MORE("--meter", "yes"), 0);
+	check_eq(options.meter, true);
+	check_eq(PARSE_MORE("--meter", "on"), OPTIONS_E_INVALID);
 }
 
 TEST(a_worker_ends_with_its_parent_unless_it_is_to_outlive_it)

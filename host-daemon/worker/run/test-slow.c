@@ -52,26 +52,6 @@ static CUresult create_long(CUevent *event, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-/* A call without a reply. */
-static void submit_event(struct vgpu_ring_producer *producer, uint32_t sequence)
-{
-	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;
-	struct vgpu_frame *frame;
-	size_t size;
-
-	request.event = vgpu_handle_make(VGPU_HANDLE_EVENT, sequence, 1);
-	size = sizeof(*frame) + vgpu__cu_event_create_request__get_packed_size(&request);
-	frame = vgpu_ring_reserve(producer, size);
-	check(frame);
-	*frame = (struct vgpu_frame){
-		.size = size,
-		.call = VGPU_CALL_cuEventCreate,
-		.sequence = sequence,
-	};
-	vgpu__cu_event_create_request__pack(&request, frame->body);
-	vgpu_ring_commit(producer, size);
-}
-
 static uint64_t n_slow(void)
 {
 	return __atomic_load_n(&fixture.stats.slow_calls, __ATOMIC_RELAXED);
@@ -116,10 +96,10 @@ TEST(calls_without_a_reply_are_counted_when_they_block_the_dispatcher)
 	struct vgpu_ring_producer producer;
 
 	prepare(&producer);
-	submit_event(&producer, 1000);
-	submit_event(&producer, 1001);
+	fixture_submit_event(&producer, 1000);
+	fixture_submit_event(&producer, 1001);
 	submit(&producer, 1002);
-	submit_event(&producer, 1003);
+	fixture_submit_event(&producer, 1003);
 	run_dispatcher();
 	while (n_slow() < 3)
 		sched_yield();

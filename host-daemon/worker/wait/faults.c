@@ -3,8 +3,10 @@
  * Faults: errors that break a context
  */
 
+#include "control/flight-text.h"
 #include "vgpu/log.h"
 #include "worker/base/context.h"
+#include "worker/base/flight.h"
 #include "worker/base/session.h"
 #include "worker/wait/faults.h"
 
@@ -15,22 +17,7 @@ void faults_init(struct session *session)
 
 bool fault_is_sticky(CUresult result)
 {
-	switch ((int)result) {
-	case CUDA_ERROR_ECC_UNCORRECTABLE:
-	case CUDA_ERROR_ILLEGAL_ADDRESS:
-	case CUDA_ERROR_LAUNCH_TIMEOUT:
-	case CUDA_ERROR_ASSERT:
-	case CUDA_ERROR_HARDWARE_STACK_ERROR:
-	case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-	case CUDA_ERROR_MISALIGNED_ADDRESS:
-	case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-	case CUDA_ERROR_INVALID_PC:
-	case CUDA_ERROR_LAUNCH_FAILED:
-	case CUDA_ERROR_UNKNOWN:
-		return true;
-	default:
-		return false;
-	}
+	return flight_is_fault((int32_t)result);
 }
 
 /* With the lock. */
@@ -56,6 +43,7 @@ void fault_note(struct session *session, struct context *context, CUresult resul
 	is_known = __atomic_load_n(&context->fault, __ATOMIC_RELAXED) != CUDA_SUCCESS;
 	if (!is_known) {
 		__atomic_store_n(&context->fault, (uint32_t)result, __ATOMIC_RELAXED);
+		flight_freeze(session->flight);
 		tell_host(session->use, context->device, result);
 		/* Partner: the guest's acquire load, in each wait and at each call. */
 		__atomic_fetch_add(&control->n_faults, 1, __ATOMIC_RELEASE);

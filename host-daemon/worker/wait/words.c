@@ -8,6 +8,7 @@
 
 #include "vgpu/log.h"
 #include "vgpu/ring-layout.h"
+#include "worker/base/recorder.h"
 #include "worker/base/session.h"
 #include "worker/wait/words.h"
 
@@ -36,6 +37,9 @@ static uint64_t *word_address(struct session *session, uint32_t word)
 {
 	struct vgpu_word *words = (struct vgpu_word *)(session->area + VGPU_WORDS_OFF);
 
+	if (session_is_recorded(session))
+		recorder_note_word(session->recorder,
+			VGPU_WORDS_OFF + word * (uint32_t)sizeof(*words));
 	return &words[word].value;
 }
 
@@ -43,6 +47,10 @@ static uint64_t *record_address(struct session *session, uint64_t record)
 {
 	uint64_t *records = (uint64_t *)(session->area + VGPU_RECORDS_OFF);
 
+	if (session_is_recorded(session))
+		recorder_note_word(session->recorder,
+			VGPU_RECORDS_OFF +
+				vgpu_record_slot(record) * (uint32_t)sizeof(*records));
 	return &records[vgpu_record_slot(record)];
 }
 
