@@ -15,6 +15,9 @@
 /* Interval of log lines after the burst, and burst of new processes in seconds. */
 #define ACCOUNT_LOG_MS 200
 #define ACCOUNT_PROCESSES_S 5
+/* Burst of reports of last calls, and their interval after it. */
+#define ACCOUNT_FLIGHTS 8u
+#define ACCOUNT_FLIGHT_MS 10000
 
 void account_init(struct account *account, const struct config_vm *config, int64_t now)
 {
@@ -22,6 +25,7 @@ void account_init(struct account *account, const struct config_vm *config, int64
 	image_store_init(&account->images);
 	share_table_init(&account->shares);
 	budget_init(&account->log, config->log_lines, ACCOUNT_LOG_MS, now);
+	budget_init(&account->flights, ACCOUNT_FLIGHTS, ACCOUNT_FLIGHT_MS, now);
 	budget_init(&account->processes, config->process_rate * ACCOUNT_PROCESSES_S,
 		1000 / config->process_rate, now);
 }
@@ -36,8 +40,27 @@ void account_deinit(struct account *account)
 	account->history = NULL;
 }
 
+/* Those of its processes, for running ones. */
+static void limit_processes(struct account *account)
+{
+	const struct config_vm *config = account->config;
+
+	quota_set_limits(account->quota,
+		&(struct quota_limits){
+			.values = {
+				[QUOTA_IMAGE_MEMORY] = config->image_memory,
+				[QUOTA_HANDLES] = config->handles,
+				[QUOTA_LAUNCH_TIMEOUT] =
+					1000ull * config->softgpu_launch_timeout + 1,
+				[QUOTA_COPY_BANDWIDTH] = config->copy_bandwidth,
+				[QUOTA_THREADS] = config->max_threads,
+			},
+		});
+}
+
 void account_limit_memory(struct account *account)
 {
+	limit_processes(account);
 	quota_set_limit(account->quota, account->config->device_memory);
 	quota_set_shared(account->quota, account->shares.unpaid);
 }
@@ -52,6 +75,7 @@ int account_share_quota(struct account *account, int fd)
 	r = quota_map(&account->quota, fd);
 	if (r)
 		return vgpu_error_trace(r);
+	limit_processes(account);
 	/* Not its shared memory, which a new broker does not know yet. */
 	quota_set_limit(account->quota, account->config->device_memory);
 	return 0;

@@ -17,11 +17,14 @@
 #include "vgpud/image-store.h"
 #include "vgpud/share-table.h"
 
+struct arbiter_vm;
+struct device_set;
 struct history;
 
 struct account {
 	const struct config_vm *config;
 	struct budget log;	   /* of log lines caused by its guests */
+	struct budget flights;	   /* of reports about faults and ends */
 	struct budget processes;   /* of new guest processes */
 	uint64_t host_memory;	   /* of its workers, at the last count */
 	uint64_t turn;		   /* of its last worker, by the pool's count */
@@ -33,9 +36,20 @@ struct account {
 	uint64_t shared_memory;	  /* of this host, for those, at the last count */
 	struct quota_page *quota; /* of its device memory; shared by its workers */
 	int quota_fd;
+	/* What its workers may have at most, see broker/quota-watch.h; 0: not known yet.
+	 * And how often in a row they had more. */
+	uint64_t memory_ceiling;
+	unsigned int n_over_quota;
 	unsigned int n_active; /* guest processes, at the last count */
 	/* One allocation of the broker's, see broker/history.h; NULL: none yet. */
 	struct history *history;
+	struct device_set *devices; /* the broker's */
+	/* The broker's, see broker/group-limit.h: its workers have a control group, and
+	 * so many are there; more memory is in use than its new limit. */
+	bool has_group;
+	bool is_group_over;
+	unsigned int n_in_group;
+	struct arbiter_vm *arbiter; /* the broker's; NULL: its time is not limited */
 };
 
 void account_init(struct account *account, const struct config_vm *config, int64_t now);

@@ -254,6 +254,22 @@ static void check_log_file(const struct config *config, struct mistakes *mistake
 			mistakes, config->place, "log-file = %s: %s", path, strerror(-r));
 }
 
+static void check_flight_folder(const struct config *config, struct mistakes *mistakes)
+{
+	const char *path = config->flight_folder;
+	int r = 0;
+
+	if (!path)
+		return;
+	if (access(path, W_OK | X_OK) < 0)
+		r = -errno;
+	else if (!is_folder(path))
+		r = -ENOTDIR;
+	if (r)
+		mistakes_add(mistakes, config->place, "flight-folder = %s: %s", path,
+			strerror(-r));
+}
+
 /* The folder may be missing if vgpud can create it. */
 static void check_socket(struct mistakes *mistakes, struct text_place place,
 	const char *key, const char *path)
@@ -300,6 +316,7 @@ void config_check_host(const struct config *config, struct mistakes *mistakes)
 	check_program(mistakes, config->place, "worker", config->worker, X_OK);
 	check_driver(config, mistakes);
 	check_log_file(config, mistakes);
+	check_flight_folder(config, mistakes);
 	if (config_ctl_socket(config))
 		check_socket(
 			mistakes, config->place, "ctl-socket", config_ctl_socket(config));

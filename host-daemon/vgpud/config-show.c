@@ -14,15 +14,18 @@
 #include "vgpud/config-show.h"
 
 enum kind {
-	KIND_SIZE,   /* uint64_t */
-	KIND_LIMIT,  /* the same, 0: not shown */
-	KIND_NUMBER, /* unsigned int */
-	KIND_MODE,   /* mode_t */
-	KIND_GROUP,  /* gid_t, -1: not shown */
-	KIND_OWNER,  /* uid_t, -1: not shown */
-	KIND_STRING, /* char *, NULL: not shown */
+	KIND_SIZE,    /* uint64_t */
+	KIND_LIMIT,   /* the same, 0: not shown */
+	KIND_NUMBER,  /* unsigned int */
+	KIND_PERCENT, /* the same, 0: not shown */
+	KIND_MODE,    /* mode_t */
+	KIND_GROUP,   /* gid_t, -1: not shown */
+	KIND_OWNER,   /* uid_t, -1: not shown */
+	KIND_STRING,  /* char *, NULL: not shown */
 	KIND_TRANSPORT,
 	KIND_HUGEPAGES,
+	KIND_PRIORITY,
+	KIND_YES, /* bool */
 };
 
 static const struct row {
@@ -37,11 +40,20 @@ static const struct row {
 	{ "memory-owner", offsetof(struct config_vm, memory_owner), KIND_OWNER, false },
 	{ "size", offsetof(struct config_vm, size), KIND_SIZE, false },
 	{ "hugepages", offsetof(struct config_vm, hugepages), KIND_HUGEPAGES, false },
+	{ "devices", offsetof(struct config_vm, devices), KIND_STRING, true },
 	{ "device-memory", offsetof(struct config_vm, device_memory), KIND_LIMIT, true },
+	{ "evictable", offsetof(struct config_vm, evictable), KIND_YES, true },
+	{ "weight", offsetof(struct config_vm, weight), KIND_NUMBER, true },
+	{ "priority", offsetof(struct config_vm, priority), KIND_PRIORITY, true },
+	{ "paused", offsetof(struct config_vm, paused), KIND_YES, true },
 	{ "image-memory", offsetof(struct config_vm, image_memory), KIND_SIZE, true },
 	{ "image-store", offsetof(struct config_vm, image_store), KIND_SIZE, true },
 	{ "host-memory", offsetof(struct config_vm, host_memory), KIND_LIMIT, true },
+	{ "cpu", offsetof(struct config_vm, cpu), KIND_PERCENT, true },
+	{ "copy-bandwidth", offsetof(struct config_vm, copy_bandwidth), KIND_LIMIT,
+		true },
 	{ "handles", offsetof(struct config_vm, handles), KIND_NUMBER, true },
+	{ "max-threads", offsetof(struct config_vm, max_threads), KIND_NUMBER, true },
 	{ "max-processes", offsetof(struct config_vm, max_processes), KIND_NUMBER, true },
 	{ "process-rate", offsetof(struct config_vm, process_rate), KIND_NUMBER, true },
 	{ "log-lines", offsetof(struct config_vm, log_lines), KIND_NUMBER, true },
@@ -55,6 +67,39 @@ static const size_t n_rows = sizeof(rows) / sizeof(*rows);
 
 static_assert(sizeof(rows) / sizeof(*rows) == CONFIG_VM_KEYS, "those of config.c");
 static_assert(CONFIG_VM_KEYS <= CONFIG_SHOW_MAX, "room for all");
+
+const char *config_transport_name(enum config_transport transport)
+{
+	static const char *const names[_CONFIG_TRANSPORT_N] = {
+		[CONFIG_IVSHMEM] = "ivshmem",
+		[CONFIG_SOCKET] = "socket",
+		[CONFIG_PLAIN] = "plain",
+	};
+
+	return names[transport];
+}
+
+const char *config_hugepages_name(enum config_hugepages hugepages)
+{
+	static const char *const names[_CONFIG_HUGEPAGES_N] = {
+		[CONFIG_HUGEPAGES_NO] = "no",
+		[CONFIG_HUGEPAGES_TRANSPARENT] = "transparent",
+		[CONFIG_HUGEPAGES_HUGETLB] = "hugetlb",
+	};
+
+	return names[hugepages];
+}
+
+const char *config_priority_name(enum config_priority priority)
+{
+	static const char *const names[_CONFIG_PRIORITY_N] = {
+		[CONFIG_PRIORITY_LOW] = "low",
+		[CONFIG_PRIORITY_NORMAL] = "normal",
+		[CONFIG_PRIORITY_HIGH] = "high",
+	};
+
+	return names[priority];
+}
 
 void config_show_size(uint64_t size, char *text, size_t text_size)
 {
@@ -98,6 +143,10 @@ static bool show(const void *field, enum kind kind, char *text, size_t size)
 	case KIND_SIZE:
 		config_show_size(*(const uint64_t *)field, text, size);
 		return true;
+	case KIND_PERCENT:
+		if (!*(const unsigned int *)field)
+			return false;
+		__attribute__((fallthrough));
 	case KIND_NUMBER:
 		snprintf(text, size, "%u", *(const unsigned int *)field);
 		return true;
@@ -118,6 +167,12 @@ static bool show(const void *field, enum kind kind, char *text, size_t size)
 		return show_string(
 			config_hugepages_name(*(const enum config_hugepages *)field),
 			text, size);
+	case KIND_PRIORITY:
+		return show_string(
+			config_priority_name(*(const enum config_priority *)field), text,
+			size);
+	case KIND_YES:
+		return show_string(*(const bool *)field ? "yes" : "no", text, size);
 	}
 	return false;
 }

@@ -14,7 +14,7 @@
 /* Longest value: the path of a memory file. */
 #define CONFIG_SHOW_VALUE_MAX 512
 /* More than the keys of [vm NAME]. */
-#define CONFIG_SHOW_MAX 24
+#define CONFIG_SHOW_MAX 32
 
 struct config_setting {
 	const char *key;

@@ -24,6 +24,7 @@
 #include "vgpu/error.h"
 #include "vgpud/config-check.h"
 #include "vgpud/config.h"
+#include "vgpud/device-list.h"
 #include "vgpud/layout.h"
 #include "vgpud/mistakes.h"
 
@@ -38,6 +39,13 @@
 #define CONFIG_WORKERS 128u
 /* Defaults of a VM's limits. */
 #define CONFIG_RATE 20u
+/* The virtual time of fair shares is computed with these limits. */
+#define CONFIG_WEIGHT 100u
+#define CONFIG_WEIGHT_MAX 10000u
+#define CONFIG_CPU_MAX 100000u
+#define CONFIG_QUANTUM 5u
+#define CONFIG_QUANTUM_MAX 1000u
+#define CONFIG_EVICT_IDLE 10u
 /* The maximum of a worker. */
 #define CONFIG_HANDLES (1u << 18)
 #define CONFIG_IMAGE_MEMORY (4ull << 30)
@@ -56,7 +64,8 @@ typedef int (*parse_fn)(struct parser *parser, void *field, const char *value);
 struct key {
 	const char *name;
 	size_t offset;
-	parse_fn parse;
+	parse_fn parse; /* NULL: a number from min to max, an unsigned int */
+	unsigned int min, max;
 };
 
 /* More than the keys of any section. */
@@ -209,40 +218,13 @@ static int parse_number(struct parser *parser, unsigned int *numberp, const char
 	return 0;
 }
 
-static int parse_warm(struct parser *parser, void *field, const char *value)
+static int parse_device_list(struct parser *parser, void *field, const char *value)
 {
-	return parse_number(parser, field, value, 0, CONFIG_WORKERS_MAX);
-}
+	char list[DEVICE_LIST_MAX], reason[256];
 
-static int parse_rate(struct parser *parser, void *field, const char *value)
-{
-	return parse_number(parser, field, value, 1, CONFIG_RATE_MAX);
-}
-
-static int parse_handles(struct parser *parser, void *field, const char *value)
-{
-	return parse_number(parser, field, value, 16, CONFIG_HANDLES);
-}
-
-static int parse_lines(struct parser *parser, void *field, const char *value)
-{
-	return parse_number(parser, field, value, 1, CONFIG_LINES_MAX);
-}
-
-static int parse_count(struct parser *parser, void *field, const char *value)
-{
-	return parse_number(parser, field, value, 1, CONFIG_WORKERS_MAX);
-}
-
-/* A day at most; 0 means no limit. */
-static int parse_timeout(struct parser *parser, void *field, const char *value)
-{
-	return parse_number(parser, field, value, 0, 86400);
-}
-
-static int parse_devices(struct parser *parser, void *field, const char *value)
-{
-	return parse_number(parser, field, value, 1, CONFIG_SOFTGPU_DEVICES_MAX);
+	if (device_list_parse(value, list, reason, sizeof(reason)))
+		return mistake(parser, "%s", reason);
+	return parse_string(parser, field, list);
 }
 
 static int parse_schedule(struct parser *parser, void *field, const char *value)
@@ -320,6 +302,16 @@ static int parse_bytes(struct parser *parser, void *field, const char *value)
 	return 0;
 }
 
+/* A smaller one could make one copy wait for minutes. */
+static int parse_bandwidth(struct parser *parser, void *field, const char *value)
+{
+	if (config_parse_size(value, field) || *(uint64_t *)field < 1 << 20)
+		return invalid(parser,
+			"copy-bandwidth is bytes a second, from 1M, \"%s\" is not",
+			value);
+	return 0;
+}
+
 static int parse_shm_size(struct parser *parser, void *field, const char *value)
 {
 	uint64_t *sizep = field;
@@ -336,6 +328,17 @@ static int parse_shm_size(struct parser *parser, void *field, const char *value)
 	if (*sizep < VGPU_SHM_SIZE_MIN || *sizep > LAYOUT_SIZE_MAX)
 		return invalid(parser, "size is from 64M to 256G, %s is not", value);
 	return 0;
+}
+
+static int parse_priority(struct parser *parser, void *field, const char *value)
+{
+	for (int i = 0; i < _CONFIG_PRIORITY_N; i++) {
+		if (!strcmp(value, config_priority_name(i))) {
+			*(enum config_priority *)field = i;
+			return 0;
+		}
+	}
+	return invalid(parser, "priority is low, normal or high, not \"%s\"", value);
 }
 
 static int parse_transport(struct parser *parser, void *field, const char *value)
@@ -415,6 +418,16 @@ static int parse_owner(struct parser *parser, void *field, const char *value)
 	{                                                                                \
 		_name, offsetof(struct config_vm, _field), _parse                        \
 	}
+#define VGPUD_NUMBER(_name, _field, _min, _max)                                          \
+	{                                                                                \
+		_name, offsetof(struct config, _field), NULL, _min, _max                 \
+	}
+#define VM_NUMBER(_name, _field, _min, _max)                                             \
+	{                                                                                \
+		_name, offsetof(struct config_vm, _field), NULL, _min, _max              \
+	}
+
+#define DAY_S 86400
 
 static const struct key vgpud_keys[] = {
 	VGPUD_KEY("driver", driver, parse_driver),
@@ -424,21 +437,26 @@ static const struct key vgpud_keys[] = {
 	VGPUD_KEY("sensors", sensors, parse_path),
 	VGPUD_KEY("nvml", nvml, parse_nvml),
 	VGPUD_KEY("log-file", log_file, parse_path),
+	VGPUD_KEY("flight-folder", flight_folder, parse_path),
 	VGPUD_KEY("log-level", log_level, parse_level),
 	VGPUD_KEY("ctl-socket", ctl_socket, parse_ctl_socket),
 	VGPUD_KEY("ctl-admins", ctl_admins, parse_group),
 	VGPUD_KEY("ctl-monitors", ctl_monitors, parse_group),
-	VGPUD_KEY("warm-workers", warm_workers, parse_warm),
-	VGPUD_KEY("max-workers", max_workers, parse_count),
+	VGPUD_NUMBER("warm-workers", warm_workers, 0, CONFIG_WORKERS_MAX),
+	VGPUD_NUMBER("max-workers", max_workers, 1, CONFIG_WORKERS_MAX),
+	VGPUD_NUMBER("quantum", quantum, 1, CONFIG_QUANTUM_MAX),
+	VGPUD_KEY("meter", meter, parse_yes_no),
+	VGPUD_KEY("device-memory-total", device_memory_total, parse_bytes),
+	VGPUD_NUMBER("evict-idle", evict_idle, 1, DAY_S),
 	VGPUD_KEY("sandbox", sandbox, parse_yes_no),
 	VGPUD_KEY("allow-unprivileged", allow_unprivileged, parse_yes_no),
 	VGPUD_KEY("worker-uids", worker_uids, parse_uids),
 	VGPUD_KEY("softgpu-name", softgpu_name, parse_string),
 	VGPUD_KEY("softgpu-cc", softgpu_cc, parse_cc),
 	VGPUD_KEY("softgpu-memory", softgpu_memory, parse_bytes),
-	VGPUD_KEY("softgpu-threads", softgpu_threads, parse_count),
-	VGPUD_KEY("softgpu-kernel-timeout", softgpu_kernel_timeout, parse_timeout),
-	VGPUD_KEY("softgpu-devices", softgpu_devices, parse_devices),
+	VGPUD_NUMBER("softgpu-threads", softgpu_threads, 1, CONFIG_WORKERS_MAX),
+	VGPUD_NUMBER("softgpu-kernel-timeout", softgpu_kernel_timeout, 0, DAY_S),
+	VGPUD_NUMBER("softgpu-devices", softgpu_devices, 1, CONFIG_SOFTGPU_DEVICES_MAX),
 	VGPUD_KEY("softgpu-schedule", softgpu_schedule, parse_schedule),
 	VGPUD_KEY("softgpu-check", softgpu_check, parse_check),
 	{ 0 },
@@ -451,15 +469,23 @@ static const struct key vm_keys[] = {
 	VM_KEY("memory-owner", memory_owner, parse_owner),
 	VM_KEY("size", size, parse_shm_size),
 	VM_KEY("hugepages", hugepages, parse_hugepages),
+	VM_KEY("devices", devices, parse_device_list),
 	VM_KEY("device-memory", device_memory, parse_bytes),
+	VM_KEY("evictable", evictable, parse_yes_no),
+	VM_NUMBER("weight", weight, 1, CONFIG_WEIGHT_MAX),
+	VM_KEY("priority", priority, parse_priority),
+	VM_KEY("paused", paused, parse_yes_no),
 	VM_KEY("image-memory", image_memory, parse_bytes),
 	VM_KEY("image-store", image_store, parse_bytes),
 	VM_KEY("host-memory", host_memory, parse_bytes),
-	VM_KEY("handles", handles, parse_handles),
-	VM_KEY("max-processes", max_processes, parse_count),
-	VM_KEY("process-rate", process_rate, parse_rate),
-	VM_KEY("log-lines", log_lines, parse_lines),
-	VM_KEY("softgpu-launch-timeout", softgpu_launch_timeout, parse_timeout),
+	VM_NUMBER("cpu", cpu, 1, CONFIG_CPU_MAX),
+	VM_KEY("copy-bandwidth", copy_bandwidth, parse_bandwidth),
+	VM_NUMBER("handles", handles, 16, CONFIG_HANDLES),
+	VM_NUMBER("max-threads", max_threads, 1, VGPU_SLOTS_MAX),
+	VM_NUMBER("max-processes", max_processes, 1, CONFIG_WORKERS_MAX),
+	VM_NUMBER("process-rate", process_rate, 1, CONFIG_RATE_MAX),
+	VM_NUMBER("log-lines", log_lines, 1, CONFIG_LINES_MAX),
+	VM_NUMBER("softgpu-launch-timeout", softgpu_launch_timeout, 0, DAY_S),
 	VM_KEY("socket-mode", socket_mode, parse_mode),
 	VM_KEY("socket-group", socket_group, parse_group),
 	{ 0 },
@@ -471,28 +497,6 @@ const char *config_ctl_socket(const struct config *config)
 {
 	return config->ctl_socket && strcmp(config->ctl_socket, "no") ? config->ctl_socket
 								      : NULL;
-}
-
-const char *config_transport_name(enum config_transport transport)
-{
-	static const char *const names[_CONFIG_TRANSPORT_N] = {
-		[CONFIG_IVSHMEM] = "ivshmem",
-		[CONFIG_SOCKET] = "socket",
-		[CONFIG_PLAIN] = "plain",
-	};
-
-	return names[transport];
-}
-
-const char *config_hugepages_name(enum config_hugepages hugepages)
-{
-	static const char *const names[_CONFIG_HUGEPAGES_N] = {
-		[CONFIG_HUGEPAGES_NO] = "no",
-		[CONFIG_HUGEPAGES_TRANSPARENT] = "transparent",
-		[CONFIG_HUGEPAGES_HUGETLB] = "hugetlb",
-	};
-
-	return names[hugepages];
 }
 
 /* A second section of a kind or name. */
@@ -536,7 +540,10 @@ static int add_vm(struct parser *parser, const char *name)
 	vm->index = parser->config->n_vms++;
 	vm->place = parser->place;
 	vm->size = 4ull << 30;
+	vm->weight = CONFIG_WEIGHT;
+	vm->priority = CONFIG_PRIORITY_NORMAL;
 	vm->handles = CONFIG_HANDLES;
+	vm->max_threads = VGPU_SLOTS_MAX;
 	vm->image_memory = CONFIG_IMAGE_MEMORY;
 	vm->image_store = CONFIG_IMAGE_STORE;
 	vm->process_rate = CONFIG_RATE;
@@ -589,6 +596,17 @@ static void enter_section(struct parser *parser, const char *section, size_t siz
 }
 
 /* inih's handler. Return: always 1, because mistakes are recorded. */
+static void parse_key(struct parser *parser, const struct key *key, const char *value)
+{
+	char *section = parser->vm ? (char *)parser->vm : (char *)parser->config;
+	void *field = section + key->offset;
+
+	if (key->parse)
+		key->parse(parser, field, value);
+	else
+		parse_number(parser, field, value, key->min, key->max);
+}
+
 static int handle_key(
 	void *userdata, const char *section, const char *name, const char *value)
 {
@@ -611,10 +629,7 @@ static int handle_key(
 		mistake(parser, "there is a key \"%s\" in line %d already", name,
 			parser->key_lines[i]);
 	else
-		key->parse(parser,
-			(parser->vm ? (char *)parser->vm : (char *)parser->config) +
-				key->offset,
-			value);
+		parse_key(parser, key, value);
 	parser->key_lines[i] = parser->place.line;
 	return 1;
 }
@@ -749,6 +764,8 @@ static struct config *config_with_defaults(void)
 	config->log_level = VGPU_LOG_INFO;
 	config->warm_workers = 1;
 	config->max_workers = CONFIG_WORKERS;
+	config->quantum = CONFIG_QUANTUM;
+	config->evict_idle = CONFIG_EVICT_IDLE;
 	config->sandbox = true;
 	config->worker_uids = (struct config_range){ 70000, 74095 };
 	config->ctl_admins = config->ctl_monitors = (gid_t)-1;
@@ -874,6 +891,7 @@ struct config *config_free(struct config *config)
 		TAILQ_REMOVE(&config->vms, vm, entry);
 		free(vm->socket);
 		free(vm->memory);
+		free(vm->devices);
 		free(vm);
 	}
 	for (size_t i = 0; i < config->n_files; i++)
@@ -886,6 +904,7 @@ struct config *config_free(struct config *config)
 	free(config->sensors);
 	free(config->nvml);
 	free(config->log_file);
+	free(config->flight_folder);
 	free(config->ctl_socket);
 	free(config->softgpu_name);
 	free(config->softgpu_schedule);

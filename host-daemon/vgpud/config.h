@@ -19,7 +19,7 @@
 
 #define CONFIG_VMS_MAX 1024
 /* Keys of [vm NAME]: a new one is in the tables of config.c and config-show.c. */
-#define CONFIG_VM_KEYS 17
+#define CONFIG_VM_KEYS 25
 
 enum {
 	_CONFIG_E_SUCCESS,
@@ -41,6 +41,14 @@ enum config_hugepages {
 	_CONFIG_HUGEPAGES_N,
 };
 
+/* Of a VM's work for the device; a higher one goes before all lower ones. */
+enum config_priority {
+	CONFIG_PRIORITY_LOW,
+	CONFIG_PRIORITY_NORMAL,
+	CONFIG_PRIORITY_HIGH,
+	_CONFIG_PRIORITY_N,
+};
+
 /* One [vm NAME] section. */
 struct config_vm {
 	TAILQ_ENTRY(config_vm) entry;
@@ -54,11 +62,19 @@ struct config_vm {
 	gid_t memory_group; /* permitted group with write access */
 	uint64_t size;
 	enum config_hugepages hugepages;
+	char *devices;		/* see device-list.h; NULL: all that the driver has */
 	uint64_t device_memory; /* 0: all */
-	uint64_t image_memory;	/* bytes of code, of each process */
-	uint64_t image_store;	/* bytes of code kept for other processes of it */
-	uint64_t host_memory;	/* bytes of all its workers; 0: half the host's */
-	unsigned int handles;	/* of each process */
+	bool evictable;		/* its memory may make room for that of others */
+	unsigned int weight;	/* of its share of the device's time */
+	enum config_priority priority;
+	bool paused;		  /* it has no device time */
+	uint64_t image_memory;	  /* bytes of code, of each process */
+	uint64_t image_store;	  /* bytes of code kept for other processes of it */
+	uint64_t host_memory;	  /* bytes of all its workers; 0: half the host's */
+	unsigned int cpu;	  /* percent of one CPU, of all workers; 0: no limit */
+	uint64_t copy_bandwidth;  /* bytes a second of all processes; 0: no limit */
+	unsigned int handles;	  /* of each process */
+	unsigned int max_threads; /* that call, of each process */
 	unsigned int max_processes;
 	unsigned int process_rate; /* new processes per second */
 	/* Seconds that a launch has, with all that it starts; 0: no limit. */
@@ -83,6 +99,7 @@ struct config {
 	char *sensors; /* the program that reads them */
 	char *nvml;    /* auto, no, or the path of a libnvidia-ml.so.1 */
 	char *log_file;
+	char *flight_folder; /* of files with the last calls of workers; NULL: none */
 	/* The socket for vgpuctl, "no", or NULL: as the service manager has it. */
 	char *ctl_socket;
 	gid_t ctl_admins; /* (gid_t)-1: the group of the default name, if there is one */
@@ -90,10 +107,14 @@ struct config {
 	enum vgpu_log_level log_level;
 	unsigned int warm_workers;
 	unsigned int max_workers;
+	unsigned int quantum;	      /* ms of device time */
+	uint64_t device_memory_total; /* bytes of all VMs at a time; 0: no limit */
+	unsigned int evict_idle;      /* seconds without calls */
 
 	/* Confinement of workers. The user ids are used if vgpud is root. */
 	bool sandbox;
 	bool allow_unprivileged; /* NVIDIA's driver if vgpud is not root */
+	bool meter; /* device time of drivers other than softgpu is measured */
 	struct config_range worker_uids;
 
 	/* Identity of softgpu; NULL or 0: its own default. */
@@ -148,6 +169,7 @@ const char *config_ctl_socket(const struct config *config);
 
 const char *config_transport_name(enum config_transport transport);
 const char *config_hugepages_name(enum config_hugepages hugepages);
+const char *config_priority_name(enum config_priority priority);
 
 /* Parses "4G", "512M", "65536". Return: 0 or CONFIG_E_INVALID. */
 int config_parse_size(const char *string, uint64_t *sizep);

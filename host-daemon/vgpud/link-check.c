@@ -34,6 +34,7 @@ bool link_is_sane(const struct link_message *message, size_t n_fds)
 	case LINK_SENSORS:
 	case LINK_CTL:
 	case LINK_CONFIGURED:
+	case LINK_JOIN:
 		return n_fds == 1;
 	case LINK_CONFIGURE:
 		return n_fds == 2;

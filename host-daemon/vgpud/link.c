@@ -27,6 +27,12 @@ int link_send_id(int fd, enum link_type type, uint64_t id)
 	return link_send(fd, &message, NULL, 0);
 }
 
+void link_discard(const int *fds, size_t n_fds)
+{
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+}
+
 int link_receive(
 	int fd, struct link_message *message, int fds[LINK_FDS_MAX], size_t *n_fdsp)
 {
@@ -40,8 +46,8 @@ int link_receive(
 		return r;
 	if (size == sizeof(*message) && !cut && link_is_sane(message, *n_fdsp))
 		return 0;
-	while (*n_fdsp)
-		close(fds[--*n_fdsp]);
+	link_discard(fds, *n_fdsp);
+	*n_fdsp = 0;
 	/* Both ends are this program, so descriptors could not be received, or the peer
 	 * is compromised. */
 	return vgpu_error_origin(size == sizeof(*message) && cut ? -EMFILE : -EPROTO);

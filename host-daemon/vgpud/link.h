@@ -22,7 +22,7 @@
 /* Change it with anything in this file or in ledger.h. It includes the version of the
  * control protocol, because workers keep running: a broker of another build refuses to
  * run instead of misreading data. */
-#define LINK_VERSION "8." LINK_STRING(CONTROL_VERSION)
+#define LINK_VERSION "10." LINK_STRING(CONTROL_VERSION)
 
 /* The status of a worker whose exit was not reported to the keeper: neither an exit nor a
  * signal. */
@@ -34,7 +34,7 @@ enum link_type {
 	LINK_VM,	/* id, vm; fds: memory, ledger, doorbells, interrupts */
 	LINK_VM_GONE,	/* id: its connection ended; answer LINK_VM_DONE */
 	LINK_WORKER,	/* id, worker; fds: control, stats, log */
-	LINK_NO_WORKER, /* error: a LINK_SPAWN failed */
+	LINK_NO_WORKER, /* error: a LINK_SPAWN with this id failed */
 	LINK_EXITED,	/* id, exited: the worker was reaped; answer LINK_WORKER_DONE */
 	LINK_SYNC,	/* everything that exists was announced */
 	LINK_DRAIN,	/* end all workers, then exit with 0 */
@@ -47,8 +47,12 @@ enum link_type {
 	LINK_SHARE_HELD, /* id: a worker; share: it uses the memory with this token */
 	/* broker to keeper */
 	LINK_READY,	  /* the event loop runs */
-	LINK_SPAWN,	  /* start a worker: one LINK_WORKER or LINK_NO_WORKER follows */
+	LINK_SPAWN,	  /* id: 0, or one more than the index of the section whose
+			   * devices it has. Start a worker: one LINK_WORKER or
+			   * LINK_NO_WORKER follows */
 	LINK_KILL,	  /* id: SIGKILL to that worker */
+	LINK_JOIN,	  /* id: a worker; fd: cgroup.procs of the control group to which
+			   * it is moved. By its parent: its pid is not another's then */
 	LINK_VM_DONE,	  /* id: the broker has released everything of it */
 	LINK_WORKER_DONE, /* id: its exit is recorded */
 	LINK_IMAGE_DONE,  /* image: the broker has dropped it */
@@ -85,6 +89,7 @@ struct link_share {
 	uint64_t size;
 	uint32_t cookie;       /* the worker's */
 	uint32_t config_index; /* which [vm NAME] */
+	uint8_t device[16];    /* its UUID; zeros: unknown */
 };
 
 struct link_message {
@@ -102,6 +107,7 @@ struct link_message {
 		} section;
 		struct {
 			uint32_t pid;
+			uint32_t request; /* the id of its LINK_SPAWN; 0: long ago */
 		} worker;
 		struct {
 			int32_t status; /* as of waitpid() */
@@ -137,3 +143,6 @@ bool link_is_sane(const struct link_message *message, size_t n_fds);
  * message; received descriptors are closed then. */
 int link_receive(
 	int fd, struct link_message *message, int fds[LINK_FDS_MAX], size_t *n_fdsp);
+
+/* Closes the descriptors of a message that is not for its receiver. */
+void link_discard(const int *fds, size_t n_fds);

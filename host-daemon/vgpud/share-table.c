@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "vgpu/checked.h"
 #include "vgpu/error.h"
 #include "vgpud/closer.h"
 #include "vgpud/share-table.h"
@@ -112,6 +113,7 @@ int share_table_add(struct share_table *table, const struct share *template,
 	}
 	memcpy(share->token, template->token, CONTROL_TOKEN_SIZE);
 	share->size = template->size;
+	memcpy(share->device, template->device, sizeof(share->device));
 	share->fd = template->fd;
 	share->holders[0] = (struct share_holder){ worker, cookie };
 	share->n_holders = 1;
@@ -192,6 +194,20 @@ void share_table_forget(struct share_table *table, uint64_t worker)
 		next = TAILQ_NEXT(share, entry);
 		forget_in(table, share, worker);
 	}
+}
+
+uint64_t share_table_unpaid_on(
+	const struct share_table *table, const uint8_t device[static 16])
+{
+	const struct share *share;
+	uint64_t sum = 0;
+
+	TAILQ_FOREACH(share, &table->shares, entry)
+		if (!has_first(share) &&
+			!memcmp(share->device, device, sizeof(share->device)) &&
+			!vgpu_add_u64(sum, share->size, &sum))
+			return UINT64_MAX;
+	return sum;
 }
 
 uint64_t share_table_host_memory(const struct share_table *table)

@@ -38,6 +38,7 @@ struct share {
 	TAILQ_ENTRY(share) entry;
 	uint8_t token[CONTROL_TOKEN_SIZE];
 	uint64_t size;
+	uint8_t device[16]; /* its UUID, as the worker says; zeros: unknown */
 	int fd;
 	/* The first is that of the worker that shared it, whether it has left or not. */
 	struct share_holder *holders;
@@ -68,7 +69,7 @@ struct share *share_table_find_held(
 /*
  * Adds an entry.
  *
- * @template:	token, size and fd (owned by the table on success) are used
+ * @template:	token, size, device and fd (owned by the table on success) are used
  * @worker:	its first holder, or 0: it has left
  *
  * Return: 0, -EEXIST, -ENOSPC or -ENOMEM.
@@ -85,6 +86,11 @@ void share_table_leave(struct share_table *table, uint64_t worker, uint32_t cook
 
 /* The same for all that a worker holds. */
 void share_table_forget(struct share_table *table, uint64_t worker);
+
+/* Return: bytes of a device in entries whose first holder has left, at most UINT64_MAX.
+ */
+uint64_t share_table_unpaid_on(
+	const struct share_table *table, const uint8_t device[static 16]);
 
 /* Return: host memory of the entries that are memory files, in bytes. It is counted
  * whatever a worker says: a compromised one may share any file that it has. */

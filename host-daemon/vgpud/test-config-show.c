@@ -36,13 +36,15 @@ static const char *value_of(size_t n, const char *key)
 TEST(values_are_those_of_the_file_or_defaults)
 {
 	size_t n = show("[vm a]\nsocket = /a\ndevice-memory = 3G\nsocket-mode = 600\n"
-			"socket-group = 12\nhandles = 100\n");
+			"socket-group = 12\nhandles = 100\ncpu = 1024\n");
 
 	check_str(value_of(n, "transport"), "ivshmem");
 	check_str(value_of(n, "socket"), "/a");
 	check_str(value_of(n, "device-memory"), "3G");
 	check_str(value_of(n, "size"), "4G");
 	check_str(value_of(n, "handles"), "100");
+	check_str(value_of(n, "cpu"), "1024");
+	check_str(value_of(n, "max-threads"), "1024");
 	check_str(value_of(n, "max-processes"), "31");
 	check_str(value_of(n, "socket-mode"), "0600");
 	check_str(value_of(n, "socket-group"), "12");
@@ -54,6 +56,7 @@ TEST(keys_without_a_value_are_left_out)
 
 	check(!value_of(n, "device-memory"));
 	check(!value_of(n, "host-memory"));
+	check(!value_of(n, "cpu"));
 	check(!value_of(n, "memory"));
 	check(!value_of(n, "memory-owner"));
 	check(!value_of(n, "socket-group"));

@@ -17,6 +17,7 @@ TEST(a_full_file_is_understood)
 		"driver = soft\n"
 		"log-level = debug ; remark\n"
 		"log-file=/var/log/vgpud.log\n"
+		"flight-folder = /var/log/vgpud\n"
 		"worker = /w\nsoftgpu = /s\nnull-driver = /n\n"
 		"warm-workers = 0\nmax-workers = 7\n"
 		"softgpu-name = a b\nsoftgpu-cc = 9.0\nsoftgpu-memory = "
@@ -41,6 +42,7 @@ TEST(a_full_file_is_understood)
 	check_str(config->driver, "soft");
 	check_eq(config->log_level, VGPU_LOG_DEBUG);
 	check_str(config->log_file, "/var/log/vgpud.log");
+	check_str(config->flight_folder, "/var/log/vgpud");
 	check_eq(config->warm_workers, 0);
 	check_eq(config->max_workers, 7);
 	check_str(config->softgpu_name, "a b");
@@ -145,6 +147,7 @@ static const struct {
 		"f:1: [vm a] has memory-owner, which is for transport = plain" },
 	{ "[vm a]\ntransport=plain\nmemory = /m\nmemory-owner = no such\n",
 		"f:4: there is no user \"no such\"" },
+	{ "[vgpud]\nmeter = on\n", "f:2: \"on\" is neither yes nor no" },
 	{ "[vgpud]\nallow-unprivileged = 1\n", "f:2: \"1\" is neither yes nor no" },
 	{ "[vm a]\ntransport=plain\nmemory = /m\nsocket = /s\n",
 		"f:1: [vm a] with transport = plain has no socket" },
@@ -180,6 +183,7 @@ static const struct {
 		"f:2: \"softgpu.so\" is not an absolute path" },
 	{ "[vgpud]\nnull-driver =\n", "f:2: \"\" is not an absolute path" },
 	{ "[vgpud]\nlog-file = log\n", "f:2: \"log\" is not an absolute path" },
+	{ "[vgpud]\nflight-folder = log\n", "f:2: \"log\" is not an absolute path" },
 	{ "[vgpud]\nctl-socket = yes\n", "f:2: \"yes\" is not an absolute path" },
 	{ "[vgpud]\nctl-socket = /s\n[vm a]\nsocket = /s\n",
 		"f:1: ctl-socket = /s is the socket of [vm a]" },
@@ -235,6 +239,22 @@ static const struct {
 	{ "[vm a]\nhandles = 15\n", "f:2: \"15\" is not a number from 16 to 262144" },
 	{ "[vm a]\nhandles = 262145\n",
 		"f:2: \"262145\" is not a number from 16 to 262144" },
+	{ "[vgpud]\ndevice-memory-total = 0\n",
+		"f:2: \"0\" is not a size like 4G, 512M or 65536" },
+	{ "[vgpud]\nevict-idle = 0\n", "f:2: \"0\" is not a number from 1 to 86400" },
+	{ "[vm a]\nevictable = maybe\n", "f:2: \"maybe\" is neither yes nor no" },
+	{ "[vm a]\nmax-threads = 1025\n",
+		"f:2: \"1025\" is not a number from 1 to 1024" },
+	{ "[vm a]\ncpu = 0\n", "f:2: \"0\" is not a number from 1 to 100000" },
+	{ "[vm a]\ncpu = 50%\n", "f:2: \"50%\" is not a number from 1 to 100000" },
+	{ "[vgpud]\nquantum = 0\n", "f:2: \"0\" is not a number from 1 to 1000" },
+	{ "[vm a]\nweight = 0\n", "f:2: \"0\" is not a number from 1 to 10000" },
+	{ "[vm a]\npriority = highest\n",
+		"f:2: priority is low, normal or high, not \"highest\"" },
+	{ "[vm a]\ndevices = 0,0\n", "f:2: \"0\" is there twice" },
+	{ "[vm a]\npaused = 1\n", "f:2: \"1\" is neither yes nor no" },
+	{ "[vm a]\ncopy-bandwidth = 1023K\n",
+		"f:2: copy-bandwidth is bytes a second, from 1M, \"1023K\" is not" },
 	{ "[vm a]\nprocess-rate = 0\n", "f:2: \"0\" is not a number from 1 to 1000" },
 	{ "[vm a]\nprocess-rate = 1001\n",
 		"f:2: \"1001\" is not a number from 1 to 1000" },
@@ -311,14 +331,16 @@ TEST(every_mistake_is_reported_with_file_line_and_reason)
 TEST(every_key_has_a_mistake_that_is_tested)
 {
 	static const char *const keys[] = { "driver", "log-level", "log-file",
-		"ctl-socket", "ctl-admins", "ctl-monitors", "warm-workers", "max-workers",
-		"sandbox", "worker-uids", "worker", "softgpu", "null-driver",
-		"softgpu-name", "softgpu-cc", "softgpu-memory", "softgpu-threads",
-		"softgpu-devices", "softgpu-kernel-timeout", "softgpu-schedule",
-		"softgpu-check", "transport", "socket", "socket-mode", "socket-group",
-		"memory", "size", "device-memory", "image-memory", "image-store",
-		"host-memory", "handles", "max-processes", "process-rate", "log-lines",
-		"softgpu-launch-timeout" };
+		"flight-folder", "ctl-socket", "ctl-admins", "ctl-monitors",
+		"warm-workers", "max-workers", "sandbox", "worker-uids", "worker",
+		"softgpu", "null-driver", "softgpu-name", "softgpu-cc", "softgpu-memory",
+		"softgpu-threads", "softgpu-devices", "softgpu-kernel-timeout",
+		"softgpu-schedule", "softgpu-check", "transport", "socket", "socket-mode",
+		"socket-group", "memory", "size", "device-memory", "image-memory",
+		"image-store", "host-memory", "handles", "max-processes", "process-rate",
+		"log-lines", "copy-bandwidth", "softgpu-launch-timeout", "weight",
+		"priority", "paused", "quantum", "devices", "device-memory-total",
+		"evict-idle", "evictable", "meter", "max-threads", "cpu" };
 	char pattern[64];
 	size_t i, j;
 

@@ -152,7 +152,8 @@ TEST(each_message_has_its_descriptors_and_no_others)
 			: type == LINK_CONFIGURE ? 2
 			: type == LINK_IMAGE || type == LINK_SHARE ||
 					type == LINK_QUOTA || type == LINK_SENSORS ||
-					type == LINK_CTL || type == LINK_CONFIGURED
+					type == LINK_CTL || type == LINK_CONFIGURED ||
+					type == LINK_JOIN
 				? 1
 				: 0;
 

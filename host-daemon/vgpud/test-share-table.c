@@ -55,6 +55,38 @@ TEST(the_worker_that_shares_memory_pays_for_it)
 	check_eq(table.n_holders, 0);
 }
 
+TEST(memory_that_is_left_to_others_is_on_its_device)
+{
+	static const uint8_t none[16], device[16] = { 1 }, other[16] = { 2 };
+	struct share share = { .fd = -1 };
+
+	share_table_init(&table);
+	for (uint32_t i = 0; i < 4; i++) {
+		memcpy(share.token, token(i), sizeof(share.token));
+		memcpy(share.device, i < 2 ? device : i < 3 ? other : none, 16);
+		share.size = 1u << i;
+		check_eq(share_table_add(&table, &share, 7, i), 0);
+		check_eq(hold(i, 8, i), 0);
+	}
+	check_eq(share_table_unpaid_on(&table, device), 0);
+	share_table_forget(&table, 7);
+	check_eq(share_table_unpaid_on(&table, device), 1 + 2);
+	check_eq(share_table_unpaid_on(&table, other), 4);
+	check_eq(share_table_unpaid_on(&table, none), 8);
+	check_eq(table.unpaid, 15);
+	share_table_leave(&table, 8, 0);
+	check_eq(share_table_unpaid_on(&table, device), 2);
+	share_table_clear(&table);
+	/* No size of a compromised worker overflows. */
+	share.size = UINT64_MAX;
+	for (uint32_t i = 0; i < 2; i++) {
+		memcpy(share.token, token(i), sizeof(share.token));
+		check_eq(share_table_add(&table, &share, 0, i), 0);
+	}
+	check(share_table_unpaid_on(&table, none) == UINT64_MAX);
+	share_table_clear(&table);
+}
+
 TEST(memory_that_no_other_holds_ends_with_the_worker_that_shared_it)
 {
 	share_table_init(&table);
