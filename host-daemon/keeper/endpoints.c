@@ -135,6 +135,7 @@ void endpoints_keep_share(
 	};
 
 	memcpy(template.token, message->share.token, sizeof(template.token));
+	memcpy(template.device, message->share.device, sizeof(template.device));
 	if (!shares ||
 		share_table_add(shares, &template, message->id, message->share.cookie))
 		closer_close(fd);
@@ -177,6 +178,7 @@ static void tell_share(
 	};
 
 	memcpy(message.share.token, share->token, sizeof(share->token));
+	memcpy(message.share.device, share->device, sizeof(share->device));
 	for (uint32_t i = 0; i < share->n_holders; i++) {
 		message.type = i ? LINK_SHARE_HELD : LINK_SHARE;
 		message.id = share->holders[i].worker;
@@ -792,8 +794,8 @@ static void sort_vms(struct endpoints *endpoints, const struct config *config)
 		const struct config_vm *section = find_section(config, vm->config);
 
 		next = TAILQ_NEXT(vm, entry);
-		if (!section || vm->gone) {
-			if (!section)
+		if (!section) {
+			if (!vm->gone)
 				vgpu_log_warning(
 					"vm=%s id=%llu: the VM loses its device: its "
 					"section was removed from the configuration",

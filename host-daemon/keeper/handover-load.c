@@ -100,6 +100,8 @@ static int load_share(struct share_table *table, const VgpuKeeper__Share *in)
 	if (take(in->memory) < 0)
 		return vgpu_error_origin(-EBADF);
 	memcpy(template.token, in->token.data, sizeof(template.token));
+	if (in->device.len == sizeof(template.device))
+		memcpy(template.device, in->device.data, sizeof(template.device));
 	r = share_table_add(
 		table, &template, in->holders[0]->worker, in->holders[0]->cookie);
 	if (r == -EEXIST) {
@@ -363,7 +365,15 @@ static int load_ctl(struct held_ctl *ctl, const VgpuKeeper__State *state)
 		return vgpu_error_origin(-EBADF);
 	ctl->client = state->client;
 	ctl->request = state->request;
-	return load_listener(&ctl->listener, state->ctl);
+	/* To another process the service manager has given it. */
+	if (!state->restarted && state->given && take((int)state->given - 1) >= 0)
+		held_ctl_take(ctl, (int)state->given - 1);
+	if (!state->ctl)
+		return 0;
+	if (take(state->ctl->socket) < 0 || take(state->ctl->lock) < 0)
+		return vgpu_error_origin(-EBADF);
+	return held_ctl_adopt(
+		ctl, state->ctl->path, state->ctl->socket, state->ctl->lock);
 }
 
 static int load_store(struct store *store, const VgpuKeeper__State *state)

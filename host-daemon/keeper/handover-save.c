@@ -145,6 +145,8 @@ static VgpuKeeper__Share *save_share(struct saver *saver, const struct share *sh
 	out->token.data = (uint8_t *)share->token;
 	out->token.len = sizeof(share->token);
 	out->size = share->size;
+	out->device.data = (uint8_t *)share->device;
+	out->device.len = sizeof(share->device);
 	out->memory = leave(saver, share->fd);
 	out->holders = take(saver, share->n_holders, sizeof(*out->holders));
 	for (uint32_t i = 0; out->holders && i < share->n_holders; i++)
@@ -327,7 +329,11 @@ static void save_base(
 	out->program = handover->program;
 	out->sources = leave(saver, handover->sources);
 	out->previous = leave(saver, handover->previous);
-	out->ctl = save_listener(saver, &handover->ctl->listener);
+	/* The service manager gives its socket to another process itself. */
+	if (!saver->by_place)
+		out->given = (uint32_t)(leave(saver, handover->ctl->given) + 1);
+	if (!held_ctl_is_given(handover->ctl))
+		out->ctl = save_listener(saver, &handover->ctl->listener);
 	out->client = leave(saver, handover->ctl->client);
 	out->request = handover->ctl->request;
 	out->last_worker = handover->last_worker;

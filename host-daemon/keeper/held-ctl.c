@@ -7,15 +7,110 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "keeper/held-ctl.h"
 #include "vgpu/cleanup.h"
+#include "vgpu/error.h"
 #include "vgpu/log.h"
 #include "vgpud/link.h"
 
 #define HELD_CTL_MODE 0666
+
+/*
+ * The socket of a socket unit
+ */
+
+static int option_of(int fd, int name)
+{
+	int value = -1;
+	socklen_t size = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &size) < 0 ? -1 : value;
+}
+
+/* Return: NULL, or why it cannot be served. */
+static const char *look_at(int fd, struct sockaddr_un *address)
+{
+	socklen_t size = sizeof(*address) - 1;
+
+	memset(address, 0, sizeof(*address));
+	if (option_of(fd, SO_DOMAIN) != AF_UNIX)
+		return "is no UNIX socket";
+	if (option_of(fd, SO_TYPE) != SOCK_SEQPACKET)
+		return "is not of ListenSequentialPacket=";
+	if (option_of(fd, SO_ACCEPTCONN) != 1)
+		return "does not listen, as with Accept=yes";
+	if (getsockname(fd, (struct sockaddr *)address, &size) < 0 ||
+		address->sun_path[0] != '/')
+		return "has no path";
+	/* Several processes accept from it, so none may wait in accept(). */
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return "cannot be used without waiting";
+	return NULL;
+}
+
+int held_ctl_take(struct held_ctl *ctl, int fd)
+{
+	struct sockaddr_un address;
+	const char *why = look_at(fd, &address);
+
+	if (!why) {
+		ctl->given_path = strdup(address.sun_path);
+		why = ctl->given_path ? NULL : strerror(ENOMEM);
+	}
+	if (!why) {
+		ctl->given = fd;
+		return 0;
+	}
+	vgpu_log_error("the descriptor \"control\" of the service manager %s: it is not "
+		       "used",
+		why);
+	close(fd);
+	return -EINVAL;
+}
+
+static bool is_given(const struct held_ctl *ctl, const char *path)
+{
+	return ctl->given >= 0 && path && !strcmp(ctl->given_path, path);
+}
+
+bool held_ctl_is_given(const struct held_ctl *ctl)
+{
+	return ctl->listener.is_borrowed;
+}
+
+int held_ctl_adopt(struct held_ctl *ctl, const char *path, int fd, int lock)
+{
+	const int r = listener_adopt(&ctl->listener, path, fd, lock);
+
+	if (!r && is_given(ctl, path))
+		listener_leave(&ctl->listener);
+	return r;
+}
+
+/* Return: as listener_borrow(). */
+static int borrow(const struct held_ctl *ctl, struct listener *listener)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = fcntl(ctl->given, F_DUPFD_CLOEXEC, 0);
+	int r;
+
+	if (fd < 0)
+		return vgpu_error_origin(-errno);
+	r = listener_borrow(listener, ctl->given_path, fd);
+	if (!r)
+		fd = -1;
+	return r;
+}
+
+/*
+ * The socket of the configuration
+ */
 
 static bool is_at(const struct held_ctl *ctl, const char *path)
 {
@@ -41,9 +136,15 @@ int held_ctl_open(
 	int r;
 
 	*nextp = (struct listener)LISTENER_NULL;
+	if (ctl->given >= 0 && !is_given(ctl, path))
+		vgpu_log_error("ctl-socket is %s: the socket %s of the service manager "
+			       "is not served",
+			path ? path : "no", ctl->given_path);
 	if (!path || is_at(ctl, path))
 		return 0;
-	r = listener_init(nextp, path, SOCK_SEQPACKET, HELD_CTL_MODE, (gid_t)-1);
+	r = is_given(ctl, path) ? borrow(ctl, nextp)
+				: listener_init(nextp, path, SOCK_SEQPACKET,
+					  HELD_CTL_MODE, (gid_t)-1);
 	log_failure(path, r);
 	return r > 0 ? -EADDRINUSE : r;
 }
@@ -79,6 +180,9 @@ void held_ctl_use(
 void held_ctl_close(struct held_ctl *ctl)
 {
 	listener_deinit(&ctl->listener);
+	ctl->given = vgpu_close(ctl->given);
+	free(ctl->given_path);
+	ctl->given_path = NULL;
 	ctl->client = vgpu_close(ctl->client);
 }
 

@@ -9,6 +9,7 @@
  * on with the configuration that this one has made, and the next broker answers it.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "keeper/listener.h"
@@ -16,6 +17,8 @@
 
 struct held_ctl {
 	struct listener listener;
+	int given; /* the service manager's listening socket; -1: there is none */
+	char *given_path;
 	int client; /* -1: none waits */
 	uint64_t request;
 };
@@ -23,8 +26,24 @@ struct held_ctl {
 #define HELD_CTL_NULL                                                                    \
 	(struct held_ctl)                                                                \
 	{                                                                                \
-		.listener = LISTENER_NULL, .client = -1                                  \
+		.listener = LISTENER_NULL, .given = -1, .client = -1                     \
 	}
+
+/*
+ * Takes the listening socket of a socket unit. It is served while the configuration names
+ * its path, and remains as it is when this process ends: so clients that come while there
+ * is no vgpud wait for the next one.
+ *
+ * Return: 0, or -EINVAL: it is not such a socket, which is logged, and closed.
+ */
+int held_ctl_take(struct held_ctl *ctl, int fd);
+
+/* Takes over a predecessor's own listener, see listener_adopt(). If there is a given one
+ * at its path by now, whose file has replaced its file, it is closed instead. */
+int held_ctl_adopt(struct held_ctl *ctl, const char *path, int fd, int lock);
+
+/* Whether the socket that is served is the given one. */
+bool held_ctl_is_given(const struct held_ctl *ctl);
 
 /*
  * Listens where a configuration says, unless it listens there already. The reason of a

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -24,10 +25,11 @@
 #include "keeper/child.h"
 #include "keeper/held-worker.h"
 #include "vgpu/error.h"
+#include "vgpu/log.h"
 #include "vgpud/closer.h"
 #include "vgpud/link.h"
 
-#define WORKER_ARGS_MAX 42
+#define WORKER_ARGS_MAX 46
 /* How long a killed worker of another process is waited for. */
 #define EXIT_MS 5000
 
@@ -46,8 +48,8 @@ static void add_option(struct args *args, const char *name, const char *value)
 	args->argv[args->n++] = value;
 }
 
-static void make_args(
-	struct args *args, const struct config *config, uid_t uid, bool outlives)
+static void make_args(struct args *args, const struct config *config, const char *list,
+	uid_t uid, bool outlives)
 {
 	*args = (struct args){ .argv = { "vgpu-worker" }, .n = 1 };
 	add_option(args, "--control", "3");
@@ -62,7 +64,9 @@ static void make_args(
 		snprintf(args->uid, sizeof(args->uid), "%u", (unsigned int)uid);
 		add_option(args, "--uid", args->uid);
 	}
+	add_option(args, "--meter", config->meter ? "yes" : "no");
 	add_option(args, "--driver", config->driver);
+	add_option(args, "--devices", list);
 	add_option(args, "--softgpu", config->softgpu);
 	add_option(args, "--null-driver", config->null_driver);
 	add_option(args, "--softgpu-name", config->softgpu_name);
@@ -105,7 +109,7 @@ static int make_stats(int *fdp)
 }
 
 int held_worker_new(struct held_worker **workerp, const struct config *config,
-	uint64_t id, uid_t uid, int network, bool outlives)
+	const char *list, uint64_t id, uid_t uid, int network, bool outlives)
 {
 	_vgpu_cleanup_(vgpu_closep) int ours = -1, theirs = -1, stats = -1, log = -1;
 	_vgpu_cleanup_(vgpu_closep) int output = -1;
@@ -139,7 +143,7 @@ int held_worker_new(struct held_worker **workerp, const struct config *config,
 	r = make_stats(&stats);
 	if (r)
 		return vgpu_error_trace(r);
-	make_args(&args, config, uid, outlives);
+	make_args(&args, config, list, uid, outlives);
 	child.argv = (char *const *)args.argv;
 	child.output = output;
 	child.fds = (int[]){ theirs, stats };
@@ -231,6 +235,31 @@ void held_worker_kill(const struct held_worker *worker)
 		kill(worker->pid, SIGKILL);
 }
 
+static bool has_ended(int pidfd)
+{
+	struct pollfd poller = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&poller, 1, 0) != 0;
+}
+
+/*
+ * A group is joined by a number. That of a child is its own until this process has reaped
+ * it. That of a worker which another process has started is its own as long as the pidfd
+ * does not report its end: it has only the moment between the two calls in which it would
+ * have to end, to be reaped, and all other numbers to be used, for another process to
+ * have it.
+ */
+void held_worker_join(const struct held_worker *worker, int procs)
+{
+	if (worker->exited || (worker->pidfd >= 0 && has_ended(worker->pidfd)))
+		return;
+	/* One that has exited, or whose group is gone, has ended. */
+	if (dprintf(procs, "%d", (int)worker->pid) < 0 && errno != ESRCH &&
+		errno != ENODEV)
+		vgpu_log_warning("worker=%d: no control group limits it: %s",
+			(int)worker->pid, strerror(errno));
+}
+
 int held_workers_watch(const struct held_workers *workers, int *fdp)
 {
 	const struct held_worker *worker;
@@ -266,12 +295,12 @@ struct held_worker *held_workers_next_exit(const struct held_workers *workers, i
 	return worker;
 }
 
-int held_worker_tell(const struct held_worker *worker, int link)
+int held_worker_tell(const struct held_worker *worker, uint64_t request, int link)
 {
 	const struct link_message message = {
 		.type = LINK_WORKER,
 		.id = worker->id,
-		.worker = { .pid = worker->pid },
+		.worker = { .pid = (uint32_t)worker->pid, .request = (uint32_t)request },
 	};
 	const int fds[] = { worker->control, worker->stats, worker->log };
 

@@ -33,6 +33,7 @@ TAILQ_HEAD(held_workers, held_worker);
 /*
  * Starts a worker. It has only the standard descriptors and two others.
  *
+ * @list:	of the devices that it has (vgpud/device-list.h); NULL: all
  * @uid:	user id in its sandbox; 0: unchanged
  * @network:	namespace, or -1
  * @outlives:	it does not die with the keeper, but with its control socket
@@ -40,7 +41,7 @@ TAILQ_HEAD(held_workers, held_worker);
  * Return: 0 or -errno.
  */
 int held_worker_new(struct held_worker **workerp, const struct config *config,
-	uint64_t id, uid_t uid, int network, bool outlives);
+	const char *list, uint64_t id, uid_t uid, int network, bool outlives);
 
 /* Return: the worker, or NULL. */
 struct held_worker *held_workers_find(const struct held_workers *workers, uint64_t id);
@@ -68,6 +69,11 @@ struct held_worker *held_workers_next_exit(const struct held_workers *workers, i
 
 void held_worker_kill(const struct held_worker *worker);
 
-/* Announces the worker to the broker. Return: 0, LINK_E_* or -errno. */
-int held_worker_tell(const struct held_worker *worker, int link);
+/* Moves it to a control group, whose file cgroup.procs that is. A failure is logged, and
+ * it stays where it is. */
+void held_worker_join(const struct held_worker *worker, int procs);
+
+/* Announces the worker to the broker, with the id of its LINK_SPAWN or 0. Return: 0,
+ * LINK_E_* or -errno. */
+int held_worker_tell(const struct held_worker *worker, uint64_t request, int link);
 int held_worker_tell_exited(const struct held_worker *worker, int link);

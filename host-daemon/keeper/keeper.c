@@ -46,6 +46,7 @@
 #include "keeper/held-worker.h"
 #include "keeper/keeper-state.h"
 #include "keeper/keeper.h"
+#include "keeper/own-group.h"
 #include "keeper/process.h"
 #include "keeper/succession.h"
 #include "keeper/store.h"
@@ -127,7 +128,7 @@ static int start_broker(struct keeper *keeper)
 	held_ctl_tell(&keeper->ctl, keeper->link);
 	endpoints_announce_all(&keeper->endpoints);
 	TAILQ_FOREACH(worker, &keeper->workers, entry) {
-		held_worker_tell(worker, keeper->link);
+		held_worker_tell(worker, 0, keeper->link);
 		if (worker->exited)
 			held_worker_tell_exited(worker, keeper->link);
 	}
@@ -306,14 +307,21 @@ static uid_t pick_uid(struct keeper *keeper)
 		keeper->sensors.pid ? keeper->sensors.uid : 0, &keeper->last_uid);
 }
 
-static void spawn_worker(struct keeper *keeper)
+/* @request:	0, or one more than the index of the section whose devices it uses */
+static void spawn_worker(struct keeper *keeper, uint64_t request)
 {
-	struct link_message message = { .type = LINK_NO_WORKER };
+	const struct config_vm *vm = NULL;
+	struct link_message message = { .type = LINK_NO_WORKER, .id = request };
 	struct held_worker *worker;
 	int r;
 
-	r = held_worker_new(&worker, *keeper->configp, ++keeper->last_worker,
-		pick_uid(keeper), keeper->network, keeper->store.n_max);
+	if (request && request <= (*keeper->configp)->n_vms)
+		vm = config_vm_at(*keeper->configp, (unsigned int)(request - 1));
+	r = request && !vm
+		    ? -ENODEV
+		    : held_worker_new(&worker, *keeper->configp, vm ? vm->devices : NULL,
+			      ++keeper->last_worker, pick_uid(keeper), keeper->network,
+			      keeper->store.n_max);
 	if (r) {
 		message.no_worker.error = r;
 		tell_broker(keeper, link_send(keeper->link, &message, NULL, 0));
@@ -322,7 +330,7 @@ static void spawn_worker(struct keeper *keeper)
 	TAILQ_INSERT_TAIL(&keeper->workers, worker, entry);
 	/* Before it can have a session. */
 	succession_store(keeper);
-	tell_broker(keeper, held_worker_tell(worker, keeper->link));
+	tell_broker(keeper, held_worker_tell(worker, request, keeper->link));
 }
 
 static void forget_worker(struct keeper *keeper, struct held_worker *worker)
@@ -397,6 +405,8 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		if (!keeper->ready)
 			vgpu_log_info("vgpud ready");
 		keeper->ready = keeper->broker_ready = true;
+		/* Once the service manager knows, it may be killed. */
+		succession_store(keeper);
 		notify_ready();
 		keeper->n_shortages = 0;
 		set_link_timeout(keeper, KEEPER_LINK_TIMEOUT_S);
@@ -406,12 +416,18 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		break;
 	case LINK_SPAWN:
 		if (!keeper->is_broker_gone)
-			spawn_worker(keeper);
+			spawn_worker(keeper, message->id);
 		break;
 	case LINK_KILL:
 		worker = held_workers_find(&keeper->workers, message->id);
 		if (worker)
 			held_worker_kill(worker);
+		break;
+	case LINK_JOIN:
+		worker = held_workers_find(&keeper->workers, message->id);
+		if (worker && n_fds == 1)
+			held_worker_join(worker, fds[0]);
+		link_discard(fds, n_fds);
 		break;
 	case LINK_IMAGE:
 		if (n_fds == 1)
@@ -442,6 +458,9 @@ static void handle_message(struct keeper *keeper, const struct link_message *mes
 		if (worker)
 			forget_worker(keeper, worker);
 		break;
+	default:
+		/* The rest is what keepers send to brokers. */
+		link_discard(fds, n_fds);
 	}
 }
 
@@ -835,7 +854,7 @@ static int begin(struct keeper *keeper)
 	return r ? r : endpoints_init(&keeper->endpoints, config);
 }
 
-static int keeper_init(struct keeper *keeper, int state)
+static int keeper_init(struct keeper *keeper, int state, bool own_group)
 {
 	int r;
 
@@ -853,6 +872,9 @@ static int keeper_init(struct keeper *keeper, int state)
 	if (!r)
 		r = open_ctl(keeper);
 	held_sensors_init(&keeper->sensors);
+	/* Its children are where it is. */
+	if (!r)
+		own_group_enter(&keeper->workers, own_group);
 	if (!r && state >= 0)
 		start_next_broker(keeper);
 	else if (!r)
@@ -875,6 +897,7 @@ static void keeper_deinit(struct keeper *keeper)
 		forget_worker(keeper, worker);
 	held_sensors_deinit(&keeper->sensors);
 	process_reap_orphans();
+	own_group_leave();
 	held_ctl_close(&keeper->ctl);
 	endpoints_deinit(&keeper->endpoints);
 	free(keeper->polls);
@@ -887,7 +910,7 @@ static void keeper_deinit(struct keeper *keeper)
 }
 
 int keeper_run(struct config **configp, int sources, const char *path, int state,
-	unsigned int n_stored_max)
+	unsigned int n_stored_max, int control, bool own_group)
 {
 	struct keeper keeper = {
 		.configp = configp,
@@ -908,7 +931,10 @@ int keeper_run(struct config **configp, int sources, const char *path, int state
 	};
 	int r;
 
-	r = keeper_init(&keeper, state);
+	/* Without it this process makes its own. */
+	if (control >= 0)
+		held_ctl_take(&keeper.ctl, control);
+	r = keeper_init(&keeper, state, own_group);
 	vgpu_close(state);
 	if (!r)
 		r = run(&keeper);

@@ -5,6 +5,8 @@
  * Keeper: vgpud's first process
  */
 
+#include <stdbool.h>
+
 #include "vgpud/config.h"
 
 /*
@@ -18,8 +20,11 @@
  *		this keeper's, and the sources are the same as there
  * @n_stored_max:	how many descriptors the service manager keeps, if there is no
  *		state; 0: none
+ * @control:	socket of the service manager for vgpuctl, or -1; it becomes this keeper's
+ * @own_group:	the control group is vgpud's own, see own-group.h; a state needs no such
+ *		permission if the earlier keeper had it
  *
  * Return: vgpud's exit status.
  */
 int keeper_run(struct config **configp, int sources, const char *path, int state,
-	unsigned int n_stored_max);
+	unsigned int n_stored_max, int control, bool own_group);

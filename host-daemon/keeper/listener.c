@@ -168,6 +168,27 @@ int listener_adopt(struct listener *listener, const char *path, int fd, int lock
 	return 0;
 }
 
+int listener_borrow(struct listener *listener, const char *path, int fd)
+{
+	struct listener l;
+	int r;
+
+	*listener = (struct listener)LISTENER_NULL;
+	r = set_paths(&l, path);
+	if (r)
+		return vgpu_error_trace(r);
+	r = take_lock(l.lock_path, &l.lock);
+	if (r) {
+		free(l.lock_path);
+		free(l.path);
+		return r;
+	}
+	l.fd = fd;
+	l.is_borrowed = true;
+	*listener = l;
+	return 0;
+}
+
 static int replace_socket(const char *path, int type, mode_t mode, gid_t group, int *fdp)
 {
 	const int r = remove_stale(path);
@@ -216,8 +237,23 @@ bool listener_is_whole(const struct listener *listener)
 {
 	struct stat st;
 
-	return is_current(listener->lock, listener->lock_path) &&
-	       !lstat(listener->path, &st) && S_ISSOCK(st.st_mode);
+	if (!is_current(listener->lock, listener->lock_path))
+		return false;
+	return listener->is_borrowed ||
+	       (!lstat(listener->path, &st) && S_ISSOCK(st.st_mode));
+}
+
+/* Locks the path again. A failure changes nothing. */
+static int renew_lock(struct listener *listener)
+{
+	int lock, r;
+
+	r = take_lock(listener->lock_path, &lock);
+	if (r)
+		return r;
+	close(listener->lock);
+	listener->lock = lock;
+	return 0;
 }
 
 /* Without our lock file another process may own the path by now. */
@@ -225,9 +261,12 @@ int listener_renew(struct listener *listener, int type, mode_t mode, gid_t group
 {
 	struct listener next = *listener;
 	const bool owned = is_current(listener->lock, listener->lock_path);
-	const int r = owned ? replace_socket(next.path, type, mode, group, &next.fd)
-			    : open_both(&next, type, mode, group);
+	int r;
 
+	if (listener->is_borrowed)
+		return renew_lock(listener);
+	r = owned ? replace_socket(next.path, type, mode, group, &next.fd)
+		  : open_both(&next, type, mode, group);
 	if (r)
 		return r;
 	if (!owned)
@@ -237,14 +276,15 @@ int listener_renew(struct listener *listener, int type, mode_t mode, gid_t group
 	return 0;
 }
 
-void listener_deinit(struct listener *listener)
+static void end(struct listener *listener, bool removes_socket)
 {
 	if (!listener->path)
 		return;
 	/* Unlink while the lock is held: see is_current(). Without our lock file the path
 	 * may be another's by now. */
 	if (is_current(listener->lock, listener->lock_path)) {
-		unlink(listener->path);
+		if (removes_socket)
+			unlink(listener->path);
 		unlink(listener->lock_path);
 	}
 	vgpu_close(listener->fd);
@@ -252,4 +292,14 @@ void listener_deinit(struct listener *listener)
 	free(listener->lock_path);
 	free(listener->path);
 	*listener = (struct listener)LISTENER_NULL;
+}
+
+void listener_deinit(struct listener *listener)
+{
+	end(listener, !listener->is_borrowed);
+}
+
+void listener_leave(struct listener *listener)
+{
+	end(listener, false);
 }

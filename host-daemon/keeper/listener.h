@@ -13,6 +13,7 @@ struct listener {
 	char *lock_path;
 	int lock; /* locked by flock() while the path is owned */
 	int fd;
+	bool is_borrowed; /* from the owner of the socket's file, which stays */
 };
 
 #define LISTENER_NULL                                                                    \
@@ -41,10 +42,20 @@ int listener_init(
  * Return: 0 or -errno. */
 int listener_adopt(struct listener *listener, const char *path, int fd, int lock);
 
+/*
+ * Locks PATH.lock and serves a socket at that path which belongs to another process, as
+ * that of a unit of systemd: its file is neither removed nor made again. Takes ownership
+ * of the descriptor on success.
+ *
+ * Return: 0, LISTENER_E_TAKEN or -errno.
+ */
+int listener_borrow(struct listener *listener, const char *path, int fd);
+
 /* Changes mode and group of the socket. Return: 0 or -errno. */
 int listener_permit(const struct listener *listener, mode_t mode, gid_t group);
 
-/* Whether both files are still at their paths: somebody may have removed them. */
+/* Whether both files are still at their paths: somebody may have removed them. Of a
+ * borrowed socket only the lock counts. */
 bool listener_is_whole(const struct listener *listener);
 
 /*
@@ -57,3 +68,6 @@ int listener_renew(struct listener *listener, int type, mode_t mode, gid_t group
 
 /* Stops listening and removes both files, if they are ours still. */
 void listener_deinit(struct listener *listener);
+
+/* The same, but the socket at the path is another process's by now, and stays. */
+void listener_leave(struct listener *listener);

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "keeper/bundle.h"
-#include "keeper/child.h"
 #include "keeper/handover.h"
+#include "keeper/listen-fds.h"
 #include "keeper/store.h"
 #include "vgpu-keeper.pb-c.h"
 #include "vgpu/cleanup.h"
@@ -336,44 +336,47 @@ static void discard(struct inheritance *all)
  * What was given
  */
 
-static void add_given(struct inheritance *all, int fd, const char *name)
+static bool is_listening(int fd)
 {
-	struct given *given = &all->given[all->n];
+	int is = 0;
+	socklen_t size = sizeof(is);
 
-	*given = (struct given){ .fd = fd };
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (!bundle_read_label(fd, &given->label)) {
-		all->n++;
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is, &size) && is;
+}
+
+static void refuse(const struct listen_fd *given)
+{
+	if (is_listening(given->fd)) {
+		vgpu_log_error("the service manager has given the socket \"%s\", which "
+			       "is not vgpud's: it takes one, of a unit with "
+			       "FileDescriptorName=control",
+			given->name);
 		return;
 	}
 	vgpu_log_warning(
-		"the service manager has kept \"%s\", which is not vgpud's", name);
-	notify_unstore_name(name);
-	close(fd);
+		"the service manager has kept \"%s\", which is not vgpud's", given->name);
+	notify_unstore_name(given->name);
 }
 
-/* The variables are for this process alone. Return: how many there are. */
-static unsigned long count_given(void)
+/* Takes the bundles; what is none is closed with the list. */
+static int take_given(struct inheritance *all, struct listen_fds *fds)
 {
-	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
-	const bool is_ours = pid && n && strtol(pid, NULL, 10) == getpid();
-	const unsigned long count = is_ours ? strtoul(n, NULL, 10) : 0;
+	struct given *given;
 
-	unsetenv("LISTEN_PID");
-	unsetenv("LISTEN_FDS");
-	return count <= 2 * STORE_MAX ? count : 0;
-}
-
-static int take_given(struct inheritance *all, unsigned long n, char *names)
-{
-	all->given = calloc(n, sizeof(*all->given));
+	all->given = calloc(fds->n, sizeof(*all->given));
 	if (!all->given)
 		return vgpu_error_origin(-ENOMEM);
-	for (unsigned long i = 0; i < n; i++) {
-		const char *name = names ? strsep(&names, ":") : NULL;
-
-		if (fcntl(CHILD_FIRST_FD + (int)i, F_GETFD) >= 0)
-			add_given(all, CHILD_FIRST_FD + (int)i, name ? name : "stored");
+	for (size_t i = 0; i < fds->n; i++) {
+		if (fds->list[i].fd < 0)
+			continue;
+		given = &all->given[all->n];
+		if (bundle_read_label(fds->list[i].fd, &given->label)) {
+			refuse(&fds->list[i]);
+			continue;
+		}
+		given->fd = fds->list[i].fd;
+		fds->list[i].fd = -1;
+		all->n++;
 	}
 	qsort(all->given, all->n, sizeof(*all->given), compare);
 	return 0;
@@ -394,20 +397,15 @@ static void inheritance_deinit(struct inheritance *all)
 	free(all->end.stored);
 }
 
-int store_inherit(unsigned int n_max)
+int store_inherit(struct listen_fds *fds, unsigned int n_max)
 {
 	struct inheritance all = { .file = -1 };
-	_vgpu_cleanup_(vgpu_freep) char *names = NULL;
-	const char *variable = getenv("LISTEN_FDNAMES");
-	const unsigned long n = count_given();
 	int r;
 
-	names = variable ? strdup(variable) : NULL;
-	unsetenv("LISTEN_FDNAMES");
-	if (!n)
+	if (!fds->n)
 		return -1;
 	vgpu_keeper__state__init(&all.end);
-	r = take_given(&all, n, names);
+	r = take_given(&all, fds);
 	if (!r && !all.n)
 		r = -ENOENT;
 	else if (!r)

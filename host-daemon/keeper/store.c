@@ -21,6 +21,7 @@
 
 #include "keeper/bundle.h"
 #include "keeper/handover.h"
+#include "keeper/share-key.h"
 #include "keeper/store.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/error.h"
@@ -36,7 +37,7 @@
 #define FLUSH_MS 5000
 
 /*
- * Keys: FNV-1a, 64 bits
+ * Keys: FNV-1a, 64 bits, of what no worker chooses; share-key.h of the rest
  */
 
 static uint64_t hash(uint64_t key, const void *data, size_t size)
@@ -271,6 +272,7 @@ static void need_section(struct store *store, const struct endpoint *endpoint)
 	struct handover_part part = { .kind = HANDOVER_SECTION, .endpoint = endpoint };
 	const struct stored_image *image;
 	const struct share *share;
+	struct share_key share_key;
 	size_t i = 0;
 	uint64_t key;
 
@@ -284,17 +286,13 @@ static void need_section(struct store *store, const struct endpoint *endpoint)
 			need(store, &part, hash_number(key, part.first));
 	}
 	part.kind = HANDOVER_SHARES;
-	key = hash_text(begin_key(part.kind), endpoint->config->name);
+	share_key_init(&share_key, endpoint->config->name);
 	i = 0;
 	TAILQ_FOREACH(share, &endpoint->shares.shares, entry) {
-		key = hash(key, share->token, sizeof(share->token));
-		for (uint32_t j = 0; j < share->n_holders; j++) {
-			key = hash_number(key, share->holders[j].worker);
-			key = hash_number(key, share->holders[j].cookie);
-		}
+		share_key_add(&share_key, share);
 		part.first = i / HANDOVER_CHUNK * HANDOVER_CHUNK;
 		if (++i % HANDOVER_CHUNK == 0 || !TAILQ_NEXT(share, entry))
-			need(store, &part, hash_number(key, part.first));
+			need(store, &part, share_key_get(&share_key, part.first));
 	}
 }
 

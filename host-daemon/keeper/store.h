@@ -13,6 +13,7 @@
 
 struct handover;
 struct held_vm;
+struct listen_fds;
 
 /* Most descriptors: their names have room in one variable of the environment. */
 #define STORE_MAX 8192u
@@ -62,11 +63,12 @@ bool store_flush(struct store *store, const struct handover *handover);
 void store_end(struct store *store);
 
 /*
- * Takes what the service manager has given to this process.
+ * Takes what the service manager has given to this process. The log names what is not
+ * vgpud's.
  *
  * @n_max:	how many descriptors it keeps, 0: none is wanted
  *
  * Return: a state file for keeper_run(), or -1: there is nothing to take over, or nothing
  * that this program can, which is logged and removed.
  */
-int store_inherit(unsigned int n_max);
+int store_inherit(struct listen_fds *fds, unsigned int n_max);

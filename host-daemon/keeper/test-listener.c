@@ -63,6 +63,66 @@ TEST(a_path_has_one_listener_at_a_time)
 	listener_deinit(&second);
 }
 
+/* Return: a socket that another process would have made and listens on. */
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, path);
+	check_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	check_eq(listen(fd, 1), 0);
+	return fd;
+}
+
+TEST(a_borrowed_socket_stays_when_its_listener_ends)
+{
+	struct listener listener, second;
+	const int fd = listen_at(path_of("s"));
+
+	check_eq(listener_borrow(&listener, path_of("s"), dup(fd)), 0);
+	check(listener_is_whole(&listener));
+	/* A vgpud by hand would replace the file. */
+	check_eq(listener_init(&second, path_of("s"), SOCK_STREAM, 0600, -1),
+		LISTENER_E_TAKEN);
+	check_eq(listener_borrow(&second, path_of("s"), fd), LISTENER_E_TAKEN);
+	listener_deinit(&listener);
+	check_eq(try_connect(path_of("s")), 0);
+	check(access(path_of("s.lock"), F_OK) < 0);
+	close(fd);
+}
+
+TEST(only_the_lock_of_a_borrowed_socket_is_made_again)
+{
+	struct listener listener;
+	const int fd = listen_at(path_of("s"));
+
+	check_eq(listener_borrow(&listener, path_of("s"), dup(fd)), 0);
+	check_eq(unlink(path_of("s")), 0);
+	check(listener_is_whole(&listener));
+	check_eq(unlink(path_of("s.lock")), 0);
+	check(!listener_is_whole(&listener));
+	check_eq(listener_renew(&listener, SOCK_STREAM, 0600, -1), 0);
+	check(listener_is_whole(&listener));
+	check(access(path_of("s"), F_OK) < 0);
+	listener_deinit(&listener);
+	close(fd);
+}
+
+TEST(a_listener_leaves_its_path_to_another_socket)
+{
+	struct listener listener;
+	int fd;
+
+	check_eq(listener_init(&listener, path_of("s"), SOCK_STREAM, 0600, -1), 0);
+	check_eq(unlink(path_of("s")), 0);
+	fd = listen_at(path_of("s"));
+	listener_leave(&listener);
+	check_eq(try_connect(path_of("s")), 0);
+	check(access(path_of("s.lock"), F_OK) < 0);
+	close(fd);
+}
+
 TEST(a_socket_left_by_a_dead_process_is_replaced)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -17,6 +17,8 @@
 #include "keeper/child.h"
 #include "keeper/handover.h"
 #include "keeper/keeper.h"
+#include "keeper/listen-fds.h"
+#include "keeper/own-group.h"
 #include "keeper/store.h"
 #include "vgpu/cleanup.h"
 #include "vgpu/log.h"
@@ -40,6 +42,9 @@ static const char help[] =
 	"                     lacks for it, and exit\n"
 	"      --fd-store N   the service manager keeps N descriptors, at most 8192:\n"
 	"                     vgpud stores there what the next one needs to continue\n"
+	"      --own-group    the control group is vgpud's own: move vgpud's processes\n"
+	"                     below it, so that machines can have limits of memory\n"
+	"      --leave-group  undo that for the next vgpud, and exit\n"
 	"  -h, --help         print this and exit\n"
 	"  -V, --version      print the version and exit\n"
 	"\n"
@@ -51,6 +56,8 @@ static const char help[] =
 	"libcuda.so.1\n"
 	"  log-level = info       none, error, warning, info, debug\n"
 	"  log-file = PATH        default: standard error\n"
+	"  flight-folder = PATH   for files with the last calls before a fault or the\n"
+	"                         death of a worker; default: in the log only\n"
 	"  ctl-socket = PATH      where vgpuctl connects; default: control in the "
 	"folder\n"
 	"                         of the service, none by hand\n"
@@ -58,6 +65,14 @@ static const char help[] =
 	"  ctl-monitors = vgpu-monitor    only look, by vgpuctl\n"
 	"  warm-workers = 1       workers kept ready for the next guest process\n"
 	"  max-workers = 128      limit of all workers\n"
+	"  meter = no             yes: measure and share the device time of NVIDIA's "
+	"driver\n"
+	"  quantum = 5            ms of device time by which a VM may be ahead of "
+	"others\n"
+	"  device-memory-total = SIZE   device memory of all VMs at a time; default: no\n"
+	"                         limit\n"
+	"  evict-idle = 10        seconds without calls after which a process may make\n"
+	"                         room for others\n"
 	"  sandbox = yes          confine workers; no: for debugging only\n"
 	"  allow-unprivileged = no    yes: NVIDIA's driver also if vgpud is not root\n"
 	"  worker-uids = 70000-74095  their user ids if vgpud is root\n"
@@ -88,14 +103,27 @@ static const char help[] =
 	"  memory-owner = USER    its owner, unless root or vgpud's user\n"
 	"  size = 4G              shared memory, a power of two from 64M\n"
 	"  hugepages = no         its pages: no, transparent, hugetlb (ivshmem only)\n"
+	"  devices = LIST         those it has, such as 2,0 or GPU-UUID; default: all\n"
 	"  device-memory = SIZE   limit of all its guest processes, default: none\n"
+	"  evictable = no         yes: its device memory may make room for others, and\n"
+	"                         moves to its shared memory meanwhile\n"
+	"  weight = 100           of its share of the device's time, 1 to 10000\n"
+	"  priority = normal      low, normal or high: higher ones go first\n"
+	"  paused = no            yes: it has no device time\n"
 	"  max-processes = N      guest processes at a time, default: 31 (which need\n"
 	"                         size = 2G), with socket 64\n"
 	"  handles = 262144       limit of objects of each: streams, events, ...\n"
+	"  max-threads = 1024     guest threads that call, of each\n"
 	"  image-memory = 4G      limit of code that each has loaded\n"
 	"  image-store = 1G       limit of code that is kept for the next one\n"
 	"  host-memory = SIZE     limit of host memory of all its workers; default:\n"
 	"                         half of the host's memory\n"
+	"  cpu = PERCENT          limit of CPU time of all its workers, in percent of "
+	"one\n"
+	"                         CPU, default: none\n"
+	"  copy-bandwidth = SIZE  limit of bytes that are copied in a second between "
+	"all\n"
+	"                         its guest processes and the devices, default: none\n"
 	"  process-rate = 20      guest processes that start in a second; five times as\n"
 	"                         many at once\n"
 	"  log-lines = 200        lines that its guests may cause at once; 5 more in\n"
@@ -194,10 +222,12 @@ static int load(const char *path, int state, int *sourcesp, struct config **conf
 	return config_load(path, NULL, sourcesp, configp);
 }
 
-static int run_keeper(const char *path, bool check, unsigned int n_stored_max)
+static int run_keeper(
+	const char *path, bool check, unsigned int n_stored_max, bool own_group)
 {
 	_vgpu_cleanup_(config_freep) struct config *config = NULL;
-	_vgpu_cleanup_(vgpu_closep) int sources = -1, console = -1;
+	_vgpu_cleanup_(vgpu_closep) int sources = -1, console = -1, control = -1;
+	struct listen_fds given;
 	int state = -1, r;
 
 	vgpu_log_never_wait();
@@ -208,7 +238,12 @@ static int run_keeper(const char *path, bool check, unsigned int n_stored_max)
 	notify_init();
 	if (check)
 		return config_load_check(path);
-	state = store_inherit(n_stored_max);
+	r = listen_fds_init(&given);
+	if (r)
+		return EXIT_FAILURE;
+	control = listen_fds_take(&given, "control");
+	state = store_inherit(&given, n_stored_max);
+	listen_fds_deinit(&given);
 	console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	r = load(path, state, &sources, &config);
 	if (r)
@@ -216,8 +251,9 @@ static int run_keeper(const char *path, bool check, unsigned int n_stored_max)
 	vgpu_log_init("vgpud", config->log_level);
 	r = config_load_log(config);
 	if (!r) {
-		r = keeper_run(&config, sources, path, state, n_stored_max);
-		sources = -1;
+		r = keeper_run(
+			&config, sources, path, state, n_stored_max, control, own_group);
+		sources = control = -1;
 	}
 	if (r && config->log_file && has_room(console))
 		dprintf(console, "vgpud has ended with status %d: %s says why\n", r,
@@ -248,7 +284,7 @@ static int run_successor(const char *path, int state)
 	if (r)
 		return r;
 	vgpu_log_init("vgpud", config->log_level);
-	return keeper_run(&config, sources, path, state, 0);
+	return keeper_run(&config, sources, path, state, 0, -1, false);
 }
 
 /* Whether this program can be the successor of the keeper that executes it for a trial:
@@ -266,6 +302,17 @@ static int run_trial(void)
 		return EXIT_FAILURE;
 	r = config_load_kept(CHILD_FIRST_FD + 1, &config);
 	return r ? r : HANDOVER_EXIT_CAN;
+}
+
+static int leave_group(void)
+{
+	const int r = own_group_undo(NULL);
+
+	if (r)
+		fprintf(stderr,
+			"vgpud: the division of the control group cannot be undone: %s\n",
+			strerror(-r));
+	return r ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* Return: the number, or 0: it is none, or too large. */
@@ -290,13 +337,15 @@ int main(int argc, char **argv)
 		{ "config", required_argument, NULL, 'c' },
 		{ "check", no_argument, NULL, 'k' },
 		{ "fd-store", required_argument, NULL, 's' },
+		{ "leave-group", no_argument, NULL, 'l' },
+		{ "own-group", no_argument, NULL, 'g' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	const char *path = DEFAULT_CONFIG;
 	unsigned int n_stored_max = 0;
-	bool check = false;
+	bool check = false, own_group = false;
 	int option;
 
 	if (argc == 4 && !strcmp(argv[1], "--broker"))
@@ -322,6 +371,11 @@ int main(int argc, char **argv)
 				"'%s'\n",
 				STORE_MAX, optarg);
 			return EXIT_USAGE;
+		case 'g':
+			own_group = true;
+			break;
+		case 'l':
+			return leave_group();
 		case 'h':
 			return fputs(help, stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 		case 'V':
@@ -337,5 +391,5 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return EXIT_USAGE;
 	}
-	return run_keeper(path, check, n_stored_max);
+	return run_keeper(path, check, n_stored_max, own_group);
 }
