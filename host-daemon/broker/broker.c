@@ -12,14 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arbiter/arbiter.h"
 #include "broker/broker.h"
 #include "broker/channel.h"
 #include "broker/ctl-server.h"
+#include "broker/device-set.h"
+#include "broker/group-limit.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
 #include "broker/shares.h"
 #include "broker/owners.h"
 #include "broker/pool.h"
+#include "broker/quota-watch.h"
+#include "broker/rooms.h"
 #include "broker/scan.h"
 #include "broker/slots.h"
 #include "broker/status.h"
@@ -43,9 +48,11 @@ static struct broker *of_heartbeat(struct loop_timer *timer)
 	return container_of(timer, struct broker, heartbeat);
 }
 
-/* Starts the heartbeat, if any VM needs it. */
+/* Starts the heartbeat, if any VM needs it. One that is due earlier stays: VMs that come
+ * and go more often than it beats must not postpone it, and all that is checked then. */
 static void update_heartbeat(struct broker *broker)
 {
+	const struct loop_timer *timer = &broker->heartbeat;
 	unsigned int ms = 0;
 	struct vm *vm;
 
@@ -57,10 +64,10 @@ static void update_heartbeat(struct broker *broker)
 		if (!vm->n_doorbells)
 			ms = BROKER_POLL_MS;
 	}
-	if (ms)
-		loop_set_timer(&broker->loop, &broker->heartbeat, ms, handle_heartbeat);
-	else
+	if (!ms)
 		loop_clear_timer(&broker->heartbeat);
+	else if (!timer->loop || timer->deadline > clock_now() + ms)
+		loop_set_timer(&broker->loop, &broker->heartbeat, ms, handle_heartbeat);
 }
 
 static int handle_heartbeat(struct loop_timer *timer)
@@ -73,6 +80,8 @@ static int handle_heartbeat(struct loop_timer *timer)
 	for (unsigned int i = 0; i < broker->config->n_vms; i++)
 		account_log_lost(&broker->accounts[i]);
 	host_memory_check(broker);
+	if (quota_watch_check(broker))
+		rooms_watch(broker);
 	status_renew(broker);
 	update_heartbeat(broker);
 	return 0;
@@ -171,8 +180,11 @@ static int handle_worker(
 	if (r)
 		return vgpu_error_trace(r);
 	if (broker->synced) {
-		if (broker->pool.n_spawning)
-			broker->pool.n_spawning--;
+		worker->devices = device_set_find(broker, message->worker.request);
+		if (!worker->devices)
+			return vgpu_error_origin(-EPROTO);
+		if (worker->devices->n_spawning)
+			worker->devices->n_spawning--;
 		if (broker->draining)
 			worker_end(worker, CONTROL_STOP_MS);
 		return worker_listen(worker);
@@ -199,13 +211,17 @@ static int handle_quota(struct broker *broker, const struct link_message *messag
 static void check_drained(struct broker *broker)
 {
 	if (broker->draining && TAILQ_EMPTY(&broker->pool.workers) &&
-		!broker->pool.n_spawning)
+		!pool_is_starting(broker))
 		loop_quit(&broker->loop, EXIT_SUCCESS);
 }
 
-static int handle_no_worker(struct broker *broker, int error)
+static int handle_no_worker(struct broker *broker, const struct link_message *message)
 {
-	pool_handle_no_worker(broker, error);
+	struct device_set *set = device_set_find(broker, message->id);
+
+	if (!set)
+		return vgpu_error_origin(-EPROTO);
+	pool_handle_no_worker(set, message->no_worker.error);
 	check_drained(broker);
 	return 0;
 }
@@ -320,7 +336,7 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 	case LINK_QUOTA:
 		return handle_quota(broker, message, fds[0]);
 	case LINK_NO_WORKER:
-		return handle_no_worker(broker, message->no_worker.error);
+		return handle_no_worker(broker, message);
 	case LINK_SENSORS:
 		return status_use_sensors(broker, fds[0]);
 	case LINK_CTL:
@@ -340,6 +356,8 @@ static int handle_message(struct broker *broker, const struct link_message *mess
 		link_send_id(broker->link, LINK_PONG, message->id);
 		return 0;
 	}
+	/* The rest is what brokers send to keepers. */
+	link_discard(fds, n_fds);
 	return vgpu_error_origin(-EPROTO);
 }
 
@@ -379,7 +397,38 @@ static int open_accounts(struct broker *broker)
 		broker->accounts[i].n_shares_max = account_fds_max(
 			SHARE_TABLE_FD_SHARE, config->n_vms, SHARE_TABLE_N_MAX);
 	}
-	return 0;
+	return device_sets_init(broker);
+}
+
+/* Shares of the device's time. */
+static int open_shares(struct broker *broker)
+{
+	const struct config *config = broker->config;
+	int r;
+
+	group_limits_open(broker);
+	r = arbiter_new(&broker->arbiter, config->quantum * UINT64_C(1000000));
+	for (unsigned int i = 0; !r && i < config->n_vms; i++) {
+		const struct config_vm *vm = config_vm_at(config, i);
+		const struct arbiter_share share = {
+			.weight = vm->weight,
+			.priority = vm->priority,
+			.is_paused = vm->paused,
+			.percent = group_limit_of_kernels(broker, &broker->accounts[i]),
+		};
+
+		r = arbiter_add_vm(broker->arbiter, &broker->accounts[i].arbiter, &share);
+	}
+	return r ? vgpu_error_trace(r) : 0;
+}
+
+static void close_shares(struct broker *broker)
+{
+	for (unsigned int i = 0; broker->accounts && i < broker->config->n_vms; i++)
+		broker->accounts[i].arbiter =
+			arbiter_remove_vm(broker->accounts[i].arbiter);
+	broker->arbiter = arbiter_free(broker->arbiter);
+	group_limits_close(broker);
 }
 
 static int handle_wiper(struct loop_source *source)
@@ -397,6 +446,8 @@ static int start_helpers(struct broker *broker)
 	int r;
 
 	r = closer_start();
+	if (!r)
+		r = open_shares(broker);
 	if (!r)
 		r = wiper_init(&broker->wiper);
 	if (!r)
@@ -427,6 +478,7 @@ int broker_init(struct broker *broker, const struct config *config, int link)
 		.config = config,
 		.sources = -1,
 		.link = link,
+		.groups = VM_GROUPS_NULL,
 		.wiper = WIPER_NULL,
 	};
 	TAILQ_INIT(&broker->vms);
@@ -471,6 +523,7 @@ void broker_deinit(struct broker *broker)
 	wiper_deinit(&broker->wiper);
 	while ((worker = TAILQ_FIRST(&broker->pool.workers)))
 		worker_free(worker);
+	close_shares(broker);
 	while ((vm = TAILQ_FIRST(&broker->vms))) {
 		TAILQ_REMOVE(&broker->vms, vm, entry);
 		vm_free(vm);
@@ -484,6 +537,7 @@ void broker_deinit(struct broker *broker)
 	for (unsigned int i = 0; broker->accounts && i < broker->config->n_vms; i++)
 		account_deinit(&broker->accounts[i]);
 	free(broker->accounts);
+	device_sets_deinit(broker);
 	status_deinit(broker);
 }
 

@@ -18,14 +18,19 @@
 
 #include "broker/channel.h"
 #include "broker/boot.h"
+#include "broker/device-time.h"
 #include "broker/entry.h"
+#include "broker/flight.h"
+#include "broker/group-limit.h"
 #include "broker/owners.h"
 #include "broker/pool.h"
 #include "broker/session-line.h"
 #include "broker/slots.h"
 #include "broker/state.h"
+#include "broker/totals.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
+#include "vgpu/cleanup.h"
 #include "vgpu/error.h"
 #include "vgpu/hello.h"
 #include "vgpud/clock.h"
@@ -238,18 +243,35 @@ static void clear(struct channel *channel)
 /* It was killed and does not exit: nobody waits for its memory any more. */
 static void handle_worker_stuck(struct worker *worker)
 {
+	slots_note_ending(worker->channel, false);
 	announce_free_arena(worker->channel->vm);
+}
+
+/* Without memory for it the worker has as much memory on the device as it can get. */
+static void share_room(const struct channel *channel, struct worker *worker)
+{
+	int r = room_state_open(&worker->room, worker->stats, channel->vm->account,
+		worker->broker->config->device_memory_total);
+
+	if (r)
+		vgpu_log_warning(
+			"vm=%s worker=%d: device-memory-total does not limit it: "
+			"%s",
+			channel->vm->config->name, (int)worker->pid, strerror(-r));
 }
 
 static void take_worker(struct channel *channel, struct worker *worker)
 {
+	device_time_share(channel, worker);
+	group_limit_join(channel->vm->account, worker);
 	channel->worker = worker;
 	worker->channel = channel;
 	worker->stuck_fn = handle_worker_stuck;
 	worker->state = WORKER_BUSY;
+	share_room(channel, worker);
 }
 
-/* Whether its extents will be free soon. */
+/* Whether its extents and its device memory will be free soon. */
 static bool is_leaving(const struct channel *channel)
 {
 	switch (channel->record->phase) {
@@ -496,6 +518,28 @@ static void send_assign(struct channel *channel)
 	worker_send(channel->worker, &message, fds);
 }
 
+/* Sends the worker the socket of who waits to record this process, if anyone does. */
+static void offer_recording(const struct channel *channel)
+{
+	static const struct control_message message = {
+		.type = CONTROL_RECORD,
+		.n_fds = 1,
+	};
+	const struct ledger_channel *record = channel->record;
+	const char *vm = channel->vm->config->name;
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+
+	/* A broker without a server has none. */
+	if (broker_of(channel)->ctl)
+		fd = recordings_take(
+			&broker_of(channel)->recordings, vm, record->pid, record->comm);
+	if (fd < 0)
+		return;
+	vgpu_log_info("vm=%s channel=%u pid=%u: %s is recorded by a vgpuctl", vm,
+		channel->index, record->pid, record->comm);
+	worker_send(channel->worker, &message, &fd);
+}
+
 bool channel_can_begin(const struct channel *channel)
 {
 	return !will_fit(channel->vm, LAYOUT_GRANT_EXTENTS_MIN);
@@ -516,9 +560,11 @@ bool channel_assign(struct channel *channel, struct worker *worker)
 	record->driver_version = worker->driver_version;
 	record->phase = CHANNEL_ASSIGNED;
 	take_worker(channel, worker);
+	slots_note_all(channel->vm, is_leaving);
 	vgpu_log_debug("vm=%s channel=%u pid=%u: %s is assigned worker %d",
 		channel->vm->config->name, channel->index, record->pid, record->comm,
 		(int)worker->pid);
+	offer_recording(channel);
 	send_assign(channel);
 	return true;
 }
@@ -539,6 +585,7 @@ static void open_channel(struct channel *channel)
 		(int)channel->worker->pid, hello.protocol_version, hello.protocol_minor,
 		VGPU_PROTOCOL_VERSION, entry_host_version(channel).minor);
 	record->phase = CHANNEL_OPEN;
+	totals_note_open(channel->vm->account);
 	entry_answer(channel, VGPU_REASON_NONE);
 	if (!entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_OPEN))
 		channel_look(channel);
@@ -766,6 +813,7 @@ void channel_end(struct channel *channel, enum channel_after after, uint32_t rea
 			record->reason = reason;
 		}
 		record->phase = CHANNEL_ENDING;
+		slots_note_ending(channel, !channel->worker->is_stuck);
 		worker_end(channel->worker, grace_ms);
 		return;
 	}
@@ -793,6 +841,15 @@ static void log_end(struct channel *channel, uint32_t reason)
 	session_line_read_stats(channel->worker->stats, &session.stats);
 	session_line_format(&session, line, sizeof(line));
 	vgpu_log_info("%s", line);
+}
+
+/* The line comes last: the next broker writes another one if this one dies before it has
+ * recorded the end. */
+static void note_end(struct channel *channel, uint32_t reason)
+{
+	totals_note_end(channel->vm->account, channel->worker, reason);
+	flight_report_end(channel->worker, reason);
+	log_end(channel, reason);
 }
 
 void channel_note_reason(struct channel *channel, uint32_t reason)
@@ -849,7 +906,7 @@ void channel_handle_worker_gone(struct channel *channel)
 
 	slots_give(channel);
 	if (channel->worker && record->served)
-		log_end(channel, record->reason);
+		note_end(channel, record->reason);
 	channel->worker = NULL;
 	if (after == CHANNEL_AFTER_DEAD) {
 		record->phase = CHANNEL_DEAD;
@@ -902,6 +959,7 @@ void channel_restore_worker(struct channel *channel, struct worker *worker)
 		record->reason = VGPU_REASON_HOST;
 	}
 	record->phase = CHANNEL_ENDING;
+	slots_note_ending(channel, true);
 	worker_end(worker, 0);
 }
 

@@ -27,7 +27,10 @@
 #include <unistd.h>
 
 #include "broker/ctl-change.h"
+#include "broker/ctl-record.h"
 #include "broker/ctl-server.h"
+#include "broker/ctl-stats.h"
+#include "broker/ctl-trace.h"
 #include "broker/ctl-verbs.h"
 #include "broker/state.h"
 #include "control/ctl-message.h"
@@ -66,6 +69,7 @@ int ctl_server_new(struct broker *broker)
 	broker->ctl = server;
 	server->broker = broker;
 	server->fd = -1;
+	recordings_init(&broker->recordings);
 	TAILQ_INIT(&server->clients);
 	budget_init(&server->connections, CTL_CONNECTIONS, CTL_CONNECTION_MS, now);
 	budget_init(&server->log, CTL_LINES, CTL_LINE_MS, now);
@@ -95,6 +99,7 @@ void ctl_server_free(struct ctl_server *server)
 		return;
 	while ((client = TAILQ_FIRST(&server->clients)))
 		client_free(client);
+	recordings_deinit(&server->broker->recordings);
 	loop_remove(&server->source);
 	loop_clear_timer(&server->rest);
 	vgpu_close(server->fd);
@@ -105,10 +110,10 @@ void ctl_server_free(struct ctl_server *server)
  * Replies
  */
 
-/* Return: whether the client lives. */
-static bool reply_to(struct ctl_client *client, const VgpuCtl__Reply *reply)
+/* With a descriptor unless that is -1. Return: whether the client lives. */
+static bool reply_with(struct ctl_client *client, const VgpuCtl__Reply *reply, int fd)
 {
-	const int r = ctl_send(client->fd, &reply->base, CTL_REPLY_MAX);
+	const int r = ctl_send_fd(client->fd, &reply->base, CTL_REPLY_MAX, fd);
 
 	if (!r)
 		return true;
@@ -118,6 +123,11 @@ static bool reply_to(struct ctl_client *client, const VgpuCtl__Reply *reply)
 			r < 0 ? strerror(-r) : "it has not read the last one");
 	client_free(client);
 	return false;
+}
+
+static bool reply_to(struct ctl_client *client, const VgpuCtl__Reply *reply)
+{
+	return reply_with(client, reply, -1);
 }
 
 static bool refuse(struct ctl_client *client, const VgpuCtl__Request *request,
@@ -138,6 +148,7 @@ static int send_hello(
 	char path[PATH_MAX];
 
 	hello.version = CTL_VERSION;
+	hello.features = CTL_FEATURE_STATS | CTL_FEATURE_RECORD;
 	hello.release = (char *)VGPUD_VERSION;
 	hello.access = access;
 	hello.reason = (char *)(reason ? reason : "");
@@ -164,7 +175,8 @@ static const char *judge(const struct ctl_client *client, const VgpuCtl__Request
 	if (!client->is_greeted)
 		return "the first request has to be a hello";
 	if (request->verb_case == VGPU_CTL__REQUEST__VERB_LIST ||
-		request->verb_case == VGPU_CTL__REQUEST__VERB_SHOW)
+		request->verb_case == VGPU_CTL__REQUEST__VERB_SHOW ||
+		request->verb_case == VGPU_CTL__REQUEST__VERB_STATS)
 		return NULL;
 	*statusp = VGPU_CTL__STATUS__UNKNOWN;
 	if (request->verb_case == VGPU_CTL__REQUEST__VERB__NOT_SET)
@@ -202,9 +214,25 @@ static bool look_up(struct ctl_client *client, const VgpuCtl__Request *request)
 		ctl_verbs_list(client->broker, request->list, &reply);
 	else if (request->verb_case == VGPU_CTL__REQUEST__VERB_SHOW)
 		ctl_verbs_show(client->broker, request->show, &reply);
+	else if (request->verb_case == VGPU_CTL__REQUEST__VERB_STATS)
+		ctl_stats_reply(client->broker, request->stats, &reply);
+	else if (request->verb_case == VGPU_CTL__REQUEST__VERB_TRACE)
+		ctl_trace_reply(client->broker, request->trace, &reply);
 	is_alive = reply_to(client, &reply);
+	ctl_trace_free(&reply);
 	ctl_verbs_free(&reply);
+	ctl_stats_free(&reply);
 	return is_alive;
+}
+
+static bool record(struct ctl_client *client, const VgpuCtl__Request *request)
+{
+	_vgpu_cleanup_(vgpu_closep) int fd = -1;
+	VgpuCtl__Reply reply = VGPU_CTL__REPLY__INIT;
+
+	reply.id = request->id;
+	ctl_record_reply(client->broker, request->record, &reply, &fd);
+	return reply_with(client, &reply, fd);
 }
 
 static bool handle_request(struct ctl_client *client, const VgpuCtl__Request *request)
@@ -226,7 +254,11 @@ static bool handle_request(struct ctl_client *client, const VgpuCtl__Request *re
 		__attribute__((fallthrough));
 	case VGPU_CTL__REQUEST__VERB_LIST:
 	case VGPU_CTL__REQUEST__VERB_SHOW:
+	case VGPU_CTL__REQUEST__VERB_STATS:
+	case VGPU_CTL__REQUEST__VERB_TRACE:
 		return look_up(client, request);
+	case VGPU_CTL__REQUEST__VERB_RECORD:
+		return record(client, request);
 	default:
 		return change(client, request);
 	}

@@ -11,15 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arbiter/arbiter.h"
 #include "broker/boot.h"
 #include "broker/ctl-verbs.h"
 #include "broker/entry.h"
+#include "broker/flight.h"
+#include "broker/group-limit.h"
+#include "broker/queue.h"
 #include "broker/session-line.h"
 #include "broker/state.h"
+#include "broker/totals.h"
 #include "broker/use.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
 #include "control/ctl-message.h"
+#include "control/flight-text.h"
+#include "vgpu/checked.h"
+#include "vgpu/g-calls.h"
 #include "vgpu/status.h"
 #include "vgpud/config-show.h"
 
@@ -74,9 +82,87 @@ static void count(
 		if (boot_has_greeted(vm))
 			message->greeting = VGPU_CTL__GREETING__GREETED;
 	}
-	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
-		message->sessions += is_of(worker, account) &&
-				     worker->channel->record->phase == CHANNEL_OPEN;
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
+		if (!is_of(worker, account))
+			continue;
+		message->sessions += worker->channel->record->phase == CHANNEL_OPEN;
+		message->device_memory_evicted += room_state_evicted(&worker->room);
+	}
+}
+
+/* Return: NULL without memory. */
+static VgpuCtl__Share *share_new(const struct arbiter_use *use)
+{
+	VgpuCtl__Share *share = take(1, sizeof(*share));
+
+	if (!share)
+		return NULL;
+	vgpu_ctl__share__init(share);
+	share->used_ns = use->used_ns;
+	share->held_ns = use->held_ns;
+	share->is_held = use->is_held;
+	if (!use->n_pending)
+		return share;
+	share->pending = take(1, sizeof(*share->pending));
+	if (!share->pending) {
+		free(share);
+		return NULL;
+	}
+	vgpu_ctl__pending__init(share->pending);
+	share->pending->launches = use->n_pending - 1;
+	return share;
+}
+
+static void share_free(VgpuCtl__Share *share)
+{
+	if (share)
+		free(share->pending);
+	free(share);
+}
+
+/* Adds what its processes do now. */
+static void add_now(const struct broker *broker, const struct account *account,
+	struct arbiter_use *sum)
+{
+	const struct worker *worker;
+	struct arbiter_use use;
+
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
+		if (!is_of(worker, account) || !worker->share)
+			continue;
+		arbiter_read_worker(worker->share, &use);
+		sum->is_held |= use.is_held;
+		if (!use.n_pending)
+			continue;
+		sum->n_pending += !sum->n_pending;
+		if (!vgpu_add_u64(sum->n_pending, use.n_pending - 1, &sum->n_pending))
+			sum->n_pending = UINT64_MAX;
+	}
+}
+
+/* How it shares the device. Return: false without memory. */
+static bool set_share(VgpuCtl__Vm *message, const struct broker *broker,
+	const struct account *account, const struct totals *totals)
+{
+	const struct config_vm *config = account->config;
+	struct arbiter_use use = {
+		.used_ns = totals->device_ns,
+		.held_ns = totals->held_ns,
+	};
+	const char *way;
+
+	add_now(broker, account, &use);
+	message->weight = config->weight;
+	message->priority = (char *)config_priority_name(config->priority);
+	message->paused = config->paused;
+	message->cpu = config->cpu;
+	way = group_limit_cpu_way(broker, account);
+	if (way)
+		message->cpu_by = (char *)way;
+	if (!account->arbiter)
+		return true;
+	message->share = share_new(&use);
+	return message->share;
 }
 
 static char *place_of(const struct config_vm *vm)
@@ -87,11 +173,145 @@ static char *place_of(const struct config_vm *vm)
 									     : place;
 }
 
+/* Return: the message, to be freed, or NULL without memory. */
+static VgpuCtl__Counters *counters_new(const struct worker_stats *stats)
+{
+	VgpuCtl__Counters *counters = take(1, sizeof(*counters));
+
+	if (!counters)
+		return NULL;
+	vgpu_ctl__counters__init(counters);
+	counters->calls = stats->calls;
+	counters->launches = stats->launches;
+	counters->copies = stats->copies_h2d + stats->copies_d2h + stats->copies_d2d;
+	counters->bytes_to_device = stats->bytes_h2d;
+	counters->bytes_from_device = stats->bytes_d2h;
+	counters->memsets = stats->memsets;
+	counters->slow_calls = stats->slow_calls;
+	counters->copies_to_device = stats->copies_h2d;
+	counters->copies_from_device = stats->copies_d2h;
+	counters->copies_on_device = stats->copies_d2d;
+	counters->refused_async = stats->refused_async;
+	counters->images_sent = stats->images_sent;
+	counters->images_found = stats->images_found;
+	counters->image_bytes = stats->image_bytes;
+	return counters;
+}
+
+/* Fills in those reasons that there were. Return: false without memory. */
+static bool fill_endings(VgpuCtl__Ending ***listp, size_t *np,
+	const uint64_t counts[static TOTALS_REASONS_MAX])
+{
+	*listp = take(_VGPU_REASON_N, sizeof(**listp));
+	for (uint32_t i = 0; *listp && i < _VGPU_REASON_N; i++) {
+		VgpuCtl__Ending *ending;
+
+		if (!counts[i])
+			continue;
+		ending = take(1, sizeof(*ending));
+		if (!ending)
+			return false;
+		vgpu_ctl__ending__init(ending);
+		ending->reason = (char *)session_line_reason(i);
+		ending->n = counts[i];
+		(*listp)[(*np)++] = ending;
+	}
+	return *listp;
+}
+
+static void free_endings(VgpuCtl__Ending **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+}
+
+static void totals_free(VgpuCtl__Totals *message)
+{
+	if (!message)
+		return;
+	free_endings(message->ended, message->n_ended);
+	free_endings(message->refused, message->n_refused);
+	free(message->counters);
+	free(message);
+}
+
+/* Sets the totals. Return: false without memory. */
+static bool set_totals(VgpuCtl__Vm *vm, const struct totals *totals)
+{
+	VgpuCtl__Totals *message = vm->totals = take(1, sizeof(*message));
+
+	if (!message)
+		return false;
+	vgpu_ctl__totals__init(message);
+	message->sessions = totals->sessions;
+	message->faults = totals->faults;
+	message->counters = counters_new(&totals->stats);
+	vm->evictions = totals->stats.evictions;
+	vm->returns = totals->stats.returns;
+	vm->evicted_bytes = totals->stats.evicted_bytes;
+	vm->returned_bytes = totals->stats.returned_bytes;
+	vm->oom_kills = totals->oom_kills;
+	return message->counters &&
+	       fill_endings(&message->ended, &message->n_ended, totals->ended) &&
+	       fill_endings(&message->refused, &message->n_refused, totals->refused);
+}
+
+/* Reads the ring of a session. Return: false if it has none now. */
+static bool read_ring(const struct channel *channel, uint32_t *bytesp)
+{
+	return channel->record->phase == CHANNEL_OPEN && queue_read(channel, bytesp);
+}
+
+/* Return: the message, or NULL without memory. */
+static VgpuCtl__Queue *queue_new(uint32_t bytes)
+{
+	VgpuCtl__Queue *queue = take(1, sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	vgpu_ctl__queue__init(queue);
+	queue->bytes = bytes;
+	queue->size = VGPU_RING_SIZE;
+	return queue;
+}
+
+/* Sets the fullest ring of its sessions. Return: false without memory. */
+static bool set_fullest(
+	VgpuCtl__Vm *vm, const struct broker *broker, const struct account *account)
+{
+	const struct worker *worker;
+	uint32_t bytes, most = 0;
+	bool has_any = false;
+
+	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
+		if (!worker->channel || worker->channel->vm->account != account ||
+			!read_ring(worker->channel, &bytes))
+			continue;
+		has_any = true;
+		most = bytes > most ? bytes : most;
+	}
+	vm->queue = has_any ? queue_new(most) : NULL;
+	return vm->queue || !has_any;
+}
+
+static void vm_message_free(VgpuCtl__Vm *message)
+{
+	if (!message)
+		return;
+	free(message->queue);
+	share_free(message->share);
+	totals_free(message->totals);
+	free(message->place);
+	free(message);
+}
+
 /* Return: the message, to be freed by vm_message_free(), or NULL without memory. */
 static VgpuCtl__Vm *vm_message_new(
 	const struct broker *broker, const struct config_vm *config)
 {
 	const struct account *account = &broker->accounts[config->index];
+	const struct totals totals = totals_of(broker, account);
 	VgpuCtl__Vm *message = take(1, sizeof(*message));
 
 	if (!message)
@@ -104,21 +324,16 @@ static VgpuCtl__Vm *vm_message_new(
 	message->device_memory_limit = config->device_memory;
 	message->host_memory = account->host_memory;
 	message->host_memory_limit = account_host_memory(account);
+	message->host_memory_by = (char *)group_limit_memory_way(broker, account);
 	if (account->quota)
 		message->device_memory = quota_of_others(account->quota, 0);
 	count(broker, account, message);
-	if (message->place && strlen(message->place) <= CTL_TEXT_MAX)
+	if (set_share(message, broker, account, &totals) &&
+		set_totals(message, &totals) && set_fullest(message, broker, account) &&
+		message->place && strlen(message->place) <= CTL_TEXT_MAX)
 		return message;
-	free(message->place);
-	free(message);
+	vm_message_free(message);
 	return NULL;
-}
-
-static void vm_message_free(VgpuCtl__Vm *message)
-{
-	if (message)
-		free(message->place);
-	free(message);
 }
 
 static int compare(const void *a, const void *b)
@@ -272,20 +487,10 @@ static bool set_protocols(VgpuCtl__Session *session, const struct channel *chann
 static bool set_counters(VgpuCtl__Session *session, const struct worker *worker)
 {
 	struct worker_stats stats;
-	VgpuCtl__Counters *counters = session->counters = take(1, sizeof(*counters));
 
-	if (!counters)
-		return false;
 	session_line_read_stats(worker->stats, &stats);
-	vgpu_ctl__counters__init(counters);
-	counters->calls = stats.calls;
-	counters->launches = stats.launches;
-	counters->copies = stats.copies_h2d + stats.copies_d2h + stats.copies_d2d;
-	counters->bytes_to_device = stats.bytes_h2d;
-	counters->bytes_from_device = stats.bytes_d2h;
-	counters->memsets = stats.memsets;
-	counters->slow_calls = stats.slow_calls;
-	return true;
+	session->counters = counters_new(&stats);
+	return session->counters;
 }
 
 /* Return: false without memory. */
@@ -304,9 +509,57 @@ static bool set_busy(VgpuCtl__Session *session, const struct broker *broker,
 	return true;
 }
 
+/* Return: false without memory. */
+static bool set_session_share(VgpuCtl__Session *session, const struct worker *worker)
+{
+	struct arbiter_use use;
+
+	if (!worker->share)
+		return true;
+	arbiter_read_worker(worker->share, &use);
+	session->share = share_new(&use);
+	return session->share;
+}
+
+/* Return: false without memory. */
+static bool set_queue(VgpuCtl__Session *session, const struct channel *channel)
+{
+	uint32_t bytes;
+
+	if (!read_ring(channel, &bytes))
+		return true;
+	session->queue = queue_new(bytes);
+	return session->queue;
+}
+
+/* Return: false without memory. */
+static bool set_last_error(VgpuCtl__Session *session, const struct worker *worker)
+{
+	struct flight_error error;
+	char text[32];
+
+	flight_last_error(worker, &error);
+	if (!error.result)
+		return true;
+	session->last_error = take(1, sizeof(*session->last_error));
+	if (!session->last_error)
+		return false;
+	vgpu_ctl__last_error__init(session->last_error);
+	session->last_error->result = error.result;
+	session->last_error->name = strdup(flight_result(error.result, text));
+	session->last_error->call = (char *)vgpu_call_name(error.call);
+	session->last_error->age_ms = error.age_ms;
+	return session->last_error->name;
+}
+
 static void session_free(VgpuCtl__Session *session)
 {
+	share_free(session->share);
+	if (session->last_error)
+		free(session->last_error->name);
+	free(session->last_error);
 	free(session->busy);
+	free(session->queue);
 	free(session->counters);
 	free(session->name);
 	free(session->guest_protocol);
@@ -331,8 +584,12 @@ static VgpuCtl__Session *session_new(
 	session->phase = (char *)phase_name(record->phase);
 	session->device_memory = device_memory_of(worker->channel);
 	session->host_memory = worker->host_memory;
+	session->device_memory_seen = worker->memory_seen;
+	session->device_memory_evicted = room_state_evicted(&worker->room);
 	if (session->name && set_protocols(session, worker->channel) &&
-		set_counters(session, worker) && set_busy(session, broker, worker))
+		set_counters(session, worker) && set_busy(session, broker, worker) &&
+		set_session_share(session, worker) && set_last_error(session, worker) &&
+		set_queue(session, worker->channel))
 		return session;
 	session_free(session);
 	return NULL;

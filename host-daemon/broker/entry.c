@@ -15,6 +15,7 @@
 #include "broker/entry.h"
 #include "broker/session-line.h"
 #include "broker/state.h"
+#include "broker/totals.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
 #include "vgpu/log.h"
@@ -117,6 +118,7 @@ void entry_refuse(struct channel *channel, uint32_t reason)
 		vgpu_log_info("vm=%s channel=%u pid=%u: refused: %s",
 			channel->vm->config->name, channel->index, channel->record->pid,
 			session_line_reason(reason));
+	totals_note_refusal(channel->vm->account, reason);
 	entry_answer(channel, reason);
 	entry_step(channel, VGPU_CHANNEL_OPENING, VGPU_CHANNEL_REFUSED);
 }

@@ -11,8 +11,8 @@
  * content are created by vgpud, and each is counted once, mapped or not: images
  * (image-files.h, image-store.h), memory of softgpu that processes share
  * (share-table.h), and the worker's own file with the rest of that memory.
- * Between two checks a worker may use more than its VM has; limits of the
- * host (a cgroup around vgpud) are for that case.
+ * Between two checks a worker may use more than its VM has; a limit of the kernel's is
+ * for that case, of a control group of the VM where vgpud may make one (group-limit.h).
  *
  * Threads are counted as well: without separate user ids the kernel cannot limit the
  * threads of one process.
@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "broker/channel.h"
+#include "broker/group-limit.h"
 #include "broker/host-memory.h"
 #include "broker/images.h"
 #include "broker/state.h"
@@ -159,8 +160,7 @@ static struct worker *find_largest(struct broker *broker, const struct account *
 	return largest;
 }
 
-/* It is not counted any more, so that no other worker is ended for its memory. */
-static void condemn(struct worker *worker, uint32_t reason)
+void host_memory_condemn(struct worker *worker, uint32_t reason)
 {
 	worker->is_condemned = true;
 	images_forget_worker(worker);
@@ -181,7 +181,7 @@ static void end_largest(struct broker *broker, struct account *account)
 			(unsigned long long)account->host_memory >> 20,
 			(unsigned long long)account_host_memory(account) >> 20,
 			(int)worker->pid);
-	condemn(worker, VGPU_REASON_HOST_MEMORY);
+	host_memory_condemn(worker, VGPU_REASON_HOST_MEMORY);
 }
 
 static void end_for_threads(struct worker *worker)
@@ -191,7 +191,7 @@ static void end_for_threads(struct worker *worker)
 			"vm=%s worker=%d: it has more than %u threads and is ended",
 			account_of(worker)->config->name, (int)worker->pid,
 			CONTROL_THREADS_MAX);
-	condemn(worker, VGPU_REASON_HOST);
+	host_memory_condemn(worker, VGPU_REASON_HOST);
 }
 
 void host_memory_check(struct broker *broker)
@@ -223,4 +223,5 @@ void host_memory_check(struct broker *broker)
 		if (account->host_memory > account_host_memory(account))
 			end_largest(broker, account);
 	}
+	group_limits_renew(broker);
 }

@@ -5,15 +5,17 @@
  * Channels of one section are served in order of arrival; sections take turns, so that
  * the number of processes that one VM starts does not delay another VM. A section with
  * several waiting channels leaves the warm workers to sections with one.
+ *
+ * A worker has the devices of a set of VMs (device-set.h), and serves these only.
  */
 
 #include <stddef.h>
 #include <string.h>
 
 #include "broker/channel.h"
+#include "broker/device-set.h"
 #include "broker/pool.h"
 #include "broker/state.h"
-#include "broker/status.h"
 #include "broker/vm.h"
 #include "broker/worker.h"
 #include "vgpu/error.h"
@@ -50,59 +52,78 @@ static bool is_warm(const struct worker *worker)
 	return worker->state == WORKER_WARM && !worker->hung_up && !worker->has_exited;
 }
 
-static struct worker *find_warm(struct broker *broker)
+static struct worker *find_warm(const struct device_set *set)
 {
 	struct worker *worker;
 
-	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
-		if (is_warm(worker))
+	TAILQ_FOREACH(worker, &set->broker->pool.workers, entry)
+		if (worker->devices == set && is_warm(worker))
 			return worker;
 	return NULL;
 }
 
-static unsigned int count_warm(const struct broker *broker)
-{
-	const struct worker *worker;
-	unsigned int n = 0;
+/* All workers together. */
+struct worker_count {
+	unsigned int n_live;
+	unsigned int n_starting;
+};
 
+static void count_worker(const struct worker *worker, struct worker_count *count)
+{
+	struct device_set *set = worker->devices;
+
+	if (worker->hung_up || worker->has_exited)
+		return;
+	count->n_live += worker->state != WORKER_ENDING;
+	count->n_starting += worker->state == WORKER_STARTING;
+	if (!set)
+		return;
+	set->n_warm += worker->state == WORKER_WARM;
+	set->n_idle += worker->state == WORKER_STARTING || worker->state == WORKER_WARM;
+}
+
+static struct worker_count count_workers(struct broker *broker)
+{
+	struct worker_count count = { 0 };
+	const struct worker *worker;
+
+	for (unsigned int i = 0; i < broker->n_sets; i++) {
+		struct device_set *set = &broker->sets[i];
+
+		set->n_warm = 0;
+		set->n_idle = set->n_spawning;
+		count.n_live += set->n_spawning;
+		count.n_starting += set->n_spawning;
+	}
 	TAILQ_FOREACH(worker, &broker->pool.workers, entry)
-		n += is_warm(worker);
-	return n;
+		count_worker(worker, &count);
+	return count;
 }
 
-/* Counts live workers, those without a channel, and those still starting. */
-static void count_workers(const struct broker *broker, unsigned int *n_livep,
-	unsigned int *n_idlep, unsigned int *n_startingp)
+bool pool_is_starting(const struct broker *broker)
 {
-	const struct worker *worker;
-
-	*n_livep = *n_idlep = *n_startingp = broker->pool.n_spawning;
-	TAILQ_FOREACH(worker, &broker->pool.workers, entry) {
-		if (worker->hung_up || worker->has_exited)
-			continue;
-		*n_livep += worker->state != WORKER_ENDING;
-		*n_startingp += worker->state == WORKER_STARTING;
-		*n_idlep +=
-			worker->state == WORKER_STARTING || worker->state == WORKER_WARM;
-	}
+	for (unsigned int i = 0; i < broker->n_sets; i++)
+		if (broker->sets[i].n_spawning)
+			return true;
+	return false;
 }
 
-/* Requests workers from the keeper. */
-static void spawn_workers(struct broker *broker, unsigned int n)
+/* Requests a worker from the keeper. Return: false if that cannot be sent. */
+static bool spawn_worker(struct device_set *set)
 {
-	for (unsigned int i = 0; i < n; i++) {
-		if (link_send_id(broker->link, LINK_SPAWN, 0))
-			return;
-		broker->pool.n_spawning++;
-	}
+	if (link_send_id(set->broker->link, LINK_SPAWN, set->request))
+		return false;
+	set->n_spawning++;
+	set->n_idle++;
+	return true;
 }
 
 /* Ends warm workers that were started for guests which gave up waiting. */
-static void dismiss_workers(struct broker *broker, unsigned int n)
+static void dismiss_workers(struct device_set *set, unsigned int n)
 {
 	struct worker *worker;
 
-	while (n-- && (worker = find_warm(broker)))
+	while (n-- && (worker = find_warm(set)))
 		worker_end(worker, CONTROL_STOP_MS);
 }
 
@@ -159,30 +180,32 @@ static void count_waiting(struct broker *broker)
 
 /* Warm workers that a section with several waiting channels may not take, as long as
  * others can be started for it. */
-static unsigned int count_reserved(const struct broker *broker)
+static unsigned int count_reserved(const struct device_set *set, unsigned int n_live)
 {
-	const struct worker_pool *pool = &broker->pool;
-	unsigned int n_live, n_idle, n_starting;
+	const struct broker *broker = set->broker;
 
-	count_workers(broker, &n_live, &n_idle, &n_starting);
-	if (broker->config->n_vms == 1 || pool->pause.loop || pool->shortage.loop ||
+	if (broker->config->n_vms == 1 || set->pause.loop || broker->pool.shortage.loop ||
 		n_live >= broker->config->max_workers)
 		return 0;
 	return broker->config->warm_workers;
 }
 
-/* The first channel of the section that has waited longest for its turn. */
+/* The first channel of the section that has waited longest for its turn, and has a worker
+ * of its devices. */
 static struct channel *choose_channel(struct broker *broker)
 {
+	const struct worker_count count = count_workers(broker);
 	struct channel *channel, *chosen = NULL;
 	const struct account *account;
 	bool is_scarce;
 
 	count_waiting(broker);
-	is_scarce = count_warm(broker) <= count_reserved(broker);
 	TAILQ_FOREACH(channel, &broker->waiting, waiting) {
 		account = channel->vm->account;
-		if (!channel->is_counted || !channel_can_begin(channel) ||
+		is_scarce = account->devices->n_warm <=
+			    count_reserved(account->devices, count.n_live);
+		if (!account->devices->n_warm || !channel->is_counted ||
+			!channel_can_begin(channel) ||
 			(is_scarce && account->n_waiting > 1))
 			continue;
 		if (!chosen || account->turn < chosen->vm->account->turn)
@@ -203,7 +226,8 @@ static void give_workers(struct broker *broker)
 	struct channel *channel;
 	struct worker *worker;
 
-	while ((worker = find_warm(broker)) && (channel = choose_channel(broker))) {
+	while ((channel = choose_channel(broker)) &&
+		(worker = find_warm(channel->vm->account->devices))) {
 		channel->vm->account->turn = ++pool->n_turns;
 		channel_assign(channel, worker);
 		if (!pool->rest.loop)
@@ -212,66 +236,152 @@ static void give_workers(struct broker *broker)
 	}
 }
 
-/* Return: the target number of idle workers; n_idle is the present one. */
-static unsigned int count_wanted(const struct broker *broker, unsigned int n_idle)
+static void count_demand(struct broker *broker)
 {
-	unsigned int n_waiting = 0, n_spare = broker->config->warm_workers;
 	const struct channel *channel;
+	const struct vm *vm;
 
-	TAILQ_FOREACH(channel, &broker->waiting, waiting)
-		n_waiting += channel->is_counted;
-	if (broker->pool.pause.loop)
-		n_spare = 0;
-	else if (broker->pool.rest.loop)
-		n_spare = min(n_spare, rest(n_idle, n_waiting));
-	else if (!n_spare && !n_waiting && !TAILQ_EMPTY(&broker->vms) &&
-		 !status_is_known(broker))
-		n_spare = 1; /* which finds the devices */
-	return n_waiting + n_spare;
+	for (unsigned int i = 0; i < broker->n_sets; i++) {
+		broker->sets[i].n_vms = broker->sets[i].n_waiting = 0;
+		broker->sets[i].turn = UINT64_MAX;
+	}
+	TAILQ_FOREACH(vm, &broker->vms, entry)
+		vm->account->devices->n_vms += !vm->gone;
+	TAILQ_FOREACH(channel, &broker->waiting, waiting) {
+		const struct account *account = channel->vm->account;
+
+		account->devices->n_waiting += channel->is_counted;
+		if (channel->is_counted && account->turn < account->devices->turn)
+			account->devices->turn = account->turn;
+	}
+}
+
+/* Workers that wait for processes which may come: for the set of all devices always, for
+ * others while there is a VM. */
+static unsigned int count_spare(const struct device_set *set)
+{
+	const struct broker *broker = set->broker;
+	unsigned int n = broker->config->warm_workers;
+	const bool is_used =
+		set->n_vms || (!set->list && (set->n_sections || broker->n_sets == 1));
+
+	if (set->pause.loop || !is_used)
+		return 0;
+	if (broker->pool.rest.loop)
+		return min(n, rest(set->n_idle, set->n_waiting));
+	if (!n && !set->n_waiting && set->n_vms && !set->status)
+		return 1; /* which finds the devices */
+	return n;
+}
+
+static unsigned int count_wanted(const struct device_set *set)
+{
+	return set->n_waiting + count_spare(set);
+}
+
+/* Return: whether there were any. */
+static bool dismiss_surplus(struct broker *broker)
+{
+	bool is_any = false;
+
+	for (unsigned int i = 0; i < broker->n_sets; i++) {
+		struct device_set *set = &broker->sets[i];
+		const unsigned int n = rest(set->n_idle, count_wanted(set));
+
+		if (!n || set->pause.loop)
+			continue;
+		is_any |= set->n_warm != 0;
+		dismiss_workers(set, n);
+	}
+	return is_any;
+}
+
+/* The set that lacks workers, and whose turn is first: those with waiting channels, then
+ * those without. */
+static struct device_set *choose_set(struct broker *broker)
+{
+	struct device_set *chosen = NULL;
+
+	for (unsigned int i = 0; i < broker->n_sets; i++) {
+		struct device_set *set = &broker->sets[i];
+
+		if (set->n_idle < count_wanted(set) &&
+			(!chosen || set->turn < chosen->turn))
+			chosen = set;
+	}
+	return chosen;
+}
+
+/* A worker that only waits makes room for one of other devices, whose VM waits. */
+static void make_room(struct broker *broker, const struct device_set *needy)
+{
+	if (needy->n_idle >= needy->n_waiting)
+		return;
+	for (unsigned int i = 0; i < broker->n_sets; i++) {
+		struct device_set *set = &broker->sets[i];
+
+		if (set != needy && set->n_idle > set->n_waiting && find_warm(set)) {
+			dismiss_workers(set, 1);
+			return;
+		}
+	}
 }
 
 void pool_update(struct broker *broker)
 {
 	struct worker_pool *pool = &broker->pool;
-	unsigned int n_live, n_idle, n_starting, n_wanted, n;
+	struct worker_count count;
+	struct device_set *set;
+	unsigned int n;
 
 	if (!broker->synced || broker->draining)
 		return;
 	count_in(broker);
 	give_workers(broker);
-	count_workers(broker, &n_live, &n_idle, &n_starting);
-	n_wanted = count_wanted(broker, n_idle);
-	if (n_idle > n_wanted && !pool->pause.loop) {
-		dismiss_workers(broker, n_idle - n_wanted);
-		return;
-	}
-	if (pool->shortage.loop)
+	count = count_workers(broker);
+	count_demand(broker);
+	if (dismiss_surplus(broker) || pool->shortage.loop)
 		return;
 	/* Many at once would delay each other and the broker. */
-	n = n_idle < n_wanted ? n_wanted - n_idle : 0;
-	n = min(n, rest(broker->config->max_workers, n_live));
-	spawn_workers(broker, min(n, rest(POOL_STARTING_MAX, n_starting)));
+	n = min(rest(broker->config->max_workers, count.n_live),
+		rest(POOL_STARTING_MAX, count.n_starting));
+	if (count.n_live >= broker->config->max_workers && broker->n_sets > 1 &&
+		(set = choose_set(broker)))
+		make_room(broker, set);
+	while (n-- && (set = choose_set(broker)) && spawn_worker(set))
+		if (set->turn != UINT64_MAX)
+			set->turn = pool->n_turns + set->n_idle;
 }
 
 static int handle_pause_over(struct loop_timer *timer)
 {
-	pool_update(container_of(timer, struct broker, pool.pause));
+	pool_update(container_of(timer, struct device_set, pause)->broker);
 	return 0;
 }
 
-void pool_handle_failure(struct broker *broker, uint32_t reason)
+static void refuse_waiting(const struct device_set *set, uint32_t reason)
 {
-	struct worker_pool *pool = &broker->pool;
-	unsigned int ms = POOL_PAUSE_MIN_MS;
 	struct channel *channel;
 
-	for (unsigned int i = 0; i < pool->n_failures && ms < POOL_PAUSE_MAX_MS; i++)
+	do {
+		TAILQ_FOREACH(channel, &set->broker->waiting, waiting)
+			if (channel->vm->account->devices == set)
+				break;
+		if (channel)
+			channel_refuse(channel, reason);
+	} while (channel);
+}
+
+void pool_handle_failure(struct device_set *set, uint32_t reason)
+{
+	unsigned int ms = POOL_PAUSE_MIN_MS;
+
+	for (unsigned int i = 0; i < set->n_failures && ms < POOL_PAUSE_MAX_MS; i++)
 		ms *= 2;
-	pool->n_failures++;
-	loop_set_timer(&broker->loop, &pool->pause,
+	set->n_failures++;
+	loop_set_timer(&set->broker->loop, &set->pause,
 		ms < POOL_PAUSE_MAX_MS ? ms : POOL_PAUSE_MAX_MS, handle_pause_over);
-	while ((channel = TAILQ_FIRST(&broker->waiting)))
-		channel_refuse(channel, reason);
+	refuse_waiting(set, reason);
 }
 
 static int handle_shortage_over(struct loop_timer *timer)
@@ -280,15 +390,16 @@ static int handle_shortage_over(struct loop_timer *timer)
 	return 0;
 }
 
-void pool_handle_no_worker(struct broker *broker, int error)
+void pool_handle_no_worker(struct device_set *set, int error)
 {
+	struct broker *broker = set->broker;
 	struct worker_pool *pool = &broker->pool;
 
-	if (pool->n_spawning)
-		pool->n_spawning--;
+	if (set->n_spawning)
+		set->n_spawning--;
 	if (!shortage_is(error)) {
 		vgpu_log_error("a worker cannot be started: %s", strerror(-error));
-		pool_handle_failure(broker, VGPU_REASON_HOST);
+		pool_handle_failure(set, VGPU_REASON_HOST);
 		return;
 	}
 	if (budget_take(&pool->log, clock_now()))

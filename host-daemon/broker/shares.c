@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -57,6 +58,7 @@ static void tell_keeper(const struct worker *worker, enum link_type type,
 
 	if (share) {
 		memcpy(message.share.token, share->token, sizeof(share->token));
+		memcpy(message.share.device, share->device, sizeof(share->device));
 		message.share.size = share->size;
 	}
 	link_send(worker->broker->link, &message, share ? &share->fd : NULL,
@@ -80,6 +82,19 @@ static void answer(
 	worker_send(worker, &message, share ? &share->fd : NULL);
 }
 
+/* Notes which device a worker means by its number; a compromised one lies about its own
+ * VM. Of one that says nothing it remains unknown. */
+static void note_device(const struct worker *worker, uint32_t device, struct share *share)
+{
+	struct vgpu_device_info info;
+	const size_t off = WORKER_DEVICES_OFF + offsetof(struct worker_devices, infos);
+
+	if (device && pread(worker->stats, &info, sizeof(info),
+			      (off_t)(off + (device - 1) * sizeof(info))) ==
+			      (ssize_t)sizeof(info))
+		memcpy(share->device, info.uuid, sizeof(share->device));
+}
+
 /* Return: the new entry, or NULL. Takes ownership of the descriptor in any case. */
 static struct share *add(
 	struct worker *worker, const struct control_share *shared, int fd)
@@ -87,6 +102,7 @@ static struct share *add(
 	struct share template = { .size = shared->size, .fd = fd };
 	struct account *account = account_of(worker);
 
+	note_device(worker, shared->device, &template);
 	if (account->shares.n >= account->n_shares_max ||
 		getrandom(template.token, sizeof(template.token), 0) !=
 			sizeof(template.token) ||
@@ -108,7 +124,8 @@ bool shares_handle_share(
 	struct account *account = account_of(worker);
 	struct share *share;
 
-	if (!account || !shared->size || shared->size > FILE_SIZE_MAX) {
+	if (!account || !shared->size || shared->size > FILE_SIZE_MAX ||
+		shared->device > VGPU_DEVICES_MAX) {
 		closer_close(fd);
 		return false;
 	}
@@ -176,6 +193,7 @@ void shares_restore(struct broker *broker, const struct link_message *message, i
 	struct account *account = named_account(broker, message);
 
 	memcpy(template.token, message->share.token, sizeof(template.token));
+	memcpy(template.device, message->share.device, sizeof(template.device));
 	if (!account || share_table_add(&account->shares, &template, message->id,
 				message->share.cookie))
 		closer_close(fd);

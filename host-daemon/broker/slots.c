@@ -58,6 +58,26 @@ void slots_give(struct channel *channel)
 	__atomic_store_n(&record->quota_slot, 0, __ATOMIC_RELEASE);
 }
 
+void slots_note_ending(const struct channel *channel, bool is_ending)
+{
+	if (channel->record->quota_slot)
+		quota_set_ending(channel->vm->account->quota, channel->record->quota_slot,
+			is_ending);
+}
+
+void slots_note_all(const struct vm *vm, bool (*is_ending)(const struct channel *channel))
+{
+	const struct vm *other;
+
+	TAILQ_FOREACH(other, &vm->broker->vms, entry) {
+		if (other->account != vm->account)
+			continue;
+		for (uint32_t i = 0; i < other->layout.n_channels; i++)
+			slots_note_ending(
+				&other->channels[i], is_ending(&other->channels[i]));
+	}
+}
+
 void slots_sweep(struct broker *broker, struct account *account)
 {
 	struct quota_page *page = account->quota;
@@ -69,8 +89,7 @@ void slots_sweep(struct broker *broker, struct account *account)
 	find_used(broker, account, &slots);
 	/* The page's own count of slots is not trusted. */
 	for (uint32_t slot = 1; slot <= QUOTA_SLOTS; slot++)
-		if (!slots.are_used[slot] &&
-			__atomic_load_n(&page->used[slot - 1], __ATOMIC_RELAXED))
+		if (!slots.are_used[slot] && !quota_is_clear(page, slot))
 			quota_clear(page, slot);
 }
 

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker/device-set.h"
+#include "broker/device-time.h"
 #include "broker/history.h"
 #include "broker/state.h"
 #include "broker/status.h"
@@ -62,14 +64,15 @@ static void fill_device(struct vgpu_status_device *device, struct vgpu_device_in
 	};
 }
 
-void status_learn(struct broker *broker, const struct worker *worker)
+void status_learn(const struct worker *worker)
 {
+	struct device_set *set = worker->devices;
 	_vgpu_cleanup_(vgpu_freep) struct worker_devices *devices =
 		malloc(sizeof(*devices));
-	struct vgpu_status *status = broker->status;
+	struct vgpu_status *status = set->status;
 
 	if (!status)
-		status = broker->status = calloc(1, sizeof(*status));
+		status = set->status = calloc(1, sizeof(*status));
 	/* Without memory the next worker brings them. */
 	if (!status || !devices ||
 		pread(worker->stats, devices, sizeof(*devices), WORKER_DEVICES_OFF) !=
@@ -79,7 +82,7 @@ void status_learn(struct broker *broker, const struct worker *worker)
 	for (uint32_t i = 0; i < status->n_devices; i++)
 		fill_device(&status->devices[i], &devices->infos[i]);
 	memcpy(status->peers, devices->peers, sizeof(status->peers));
-	broker->n_units = devices->n_units;
+	device_time_learn(worker->broker, devices);
 	status->cuda_version = worker->driver_version;
 	status->flags = VGPU_STATUS_WHOLE;
 	if (devices->flags & WORKER_DEVICES_SOFTGPU)
@@ -90,11 +93,6 @@ void status_learn(struct broker *broker, const struct worker *worker)
 	else
 		read_driver_version(
 			status->driver_version, sizeof(status->driver_version));
-}
-
-bool status_is_known(const struct broker *broker)
-{
-	return broker->status;
 }
 
 int status_use_sensors(struct broker *broker, int fd)
@@ -119,8 +117,6 @@ void status_deinit(struct broker *broker)
 {
 	broker->sensors = sensors_unmap(broker->sensors);
 	free(broker->measured);
-	free(broker->status);
-	broker->status = NULL;
 }
 
 /*
@@ -167,15 +163,33 @@ static void read_sensors(struct broker *broker)
 {
 	__atomic_add_fetch(
 		&broker->sensors->wanted, !TAILQ_EMPTY(&broker->vms), __ATOMIC_RELAXED);
-	if (sensors_read(broker->sensors, broker->measured))
-		fill_sensors(broker->status, broker->measured);
+	if (!sensors_read(broker->sensors, broker->measured))
+		return;
+	for (unsigned int i = 0; i < broker->n_sets; i++)
+		if (broker->sets[i].status)
+			fill_sensors(broker->sets[i].status, broker->measured);
 }
 
 /*
  * The VM's share
  */
 
-/* The total as cuDeviceTotalMem; the processes add their use. */
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Memory that ended processes have left on a device; of an unknown one, on the only
+ * one. */
+static uint64_t left_on(
+	const struct vgpu_status *status, const struct account *account, uint32_t device)
+{
+	return status->n_devices == 1 ? account->shares.unpaid
+				      : share_table_unpaid_on(&account->shares,
+						status->devices[device].info.uuid);
+}
+
+/* The total as cuDeviceTotalMem; the processes add their use to that of no process. */
 static void fill_share(struct vgpu_status *status, const struct account *account)
 {
 	const uint64_t limit = quota_limit(account->quota);
@@ -188,7 +202,8 @@ static void fill_share(struct vgpu_status *status, const struct account *account
 		device->memory_total = device->info.total_memory;
 		if (limit && limit < device->memory_total)
 			device->memory_total = limit;
-		device->memory_used = 0;
+		device->memory_used =
+			smaller(left_on(status, account, i), device->memory_total);
 		device->utilisation =
 			status->flags & VGPU_STATUS_SOFTGPU ? 0 : VGPU_STATUS_UNKNOWN;
 		device->memory_utilisation = VGPU_STATUS_UNKNOWN;
@@ -248,7 +263,7 @@ static void publish_all(struct broker *broker, const struct account *account)
 
 	TAILQ_FOREACH(vm, &broker->vms, entry)
 		if (vm->account == account && !vm->gone)
-			publish(vm, broker->status);
+			publish(vm, account->devices->status);
 }
 
 static uint64_t real_time_us(void)
@@ -259,30 +274,45 @@ static uint64_t real_time_us(void)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
+static void renew(struct broker *broker, struct account *account)
+{
+	struct vgpu_status *status = account->devices->status;
+
+	fill_share(status, account);
+	use_fill(broker, account);
+	if (history_of(&account->history))
+		history_sample(account->history, status);
+	publish_all(broker, account);
+}
+
 void status_renew(struct broker *broker)
 {
-	if (!status_is_known(broker) ||
-		clock_now() < broker->status_renewed + STATUS_INTERVAL_MS)
+	const uint64_t now_us = real_time_us();
+	bool is_known = false;
+
+	for (unsigned int i = 0; i < broker->n_sets; i++)
+		is_known |= broker->sets[i].status != NULL;
+	if (!is_known || clock_now() < broker->status_renewed + STATUS_INTERVAL_MS)
 		return;
 	broker->status_renewed = clock_now();
-	broker->status->updated_us = real_time_us();
-	use_sample(broker, broker->status->updated_us);
+	for (unsigned int i = 0; i < broker->n_sets; i++)
+		if (broker->sets[i].status)
+			broker->sets[i].status->updated_us = now_us;
+	use_sample(broker, now_us);
 	if (broker->sensors)
 		read_sensors(broker);
-	for (unsigned int i = 0; i < broker->config->n_vms; i++) {
-		fill_share(broker->status, &broker->accounts[i]);
-		use_fill(broker, &broker->accounts[i]);
-		if (history_of(&broker->accounts[i].history))
-			history_sample(broker->accounts[i].history, broker->status);
-		publish_all(broker, &broker->accounts[i]);
-	}
+	for (unsigned int i = 0; i < broker->config->n_vms; i++)
+		if (broker->accounts[i].devices->status)
+			renew(broker, &broker->accounts[i]);
 }
 
 void status_show(struct broker *broker, struct vm *vm)
 {
-	if (!status_is_known(broker) || !broker->status->updated_us)
+	const struct vgpu_status *status = vm->account->devices->status;
+
+	if (!status || !status->updated_us)
 		return;
-	fill_share(broker->status, vm->account);
+	fill_share(vm->account->devices->status, vm->account);
 	use_fill(broker, vm->account);
-	publish(vm, broker->status);
+	publish(vm, status);
 }

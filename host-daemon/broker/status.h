@@ -5,16 +5,12 @@
  * Status: what the broker publishes about the GPUs of each VM (vgpu/status.h)
  */
 
-#include <stdbool.h>
-
 struct broker;
 struct vm;
 struct worker;
 
-/* The devices of the host, from a worker that is ready and has no guest yet. */
-void status_learn(struct broker *broker, const struct worker *worker);
-/* Whether there was one. */
-bool status_is_known(const struct broker *broker);
+/* The devices of a set, from a worker that is ready and has no guest yet. */
+void status_learn(const struct worker *worker);
 
 /*
  * The page of sensors, from the keeper.

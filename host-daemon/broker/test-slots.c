@@ -95,6 +95,48 @@ TEST(only_slots_without_a_channel_are_swept)
 	check_eq(pages[1].used[0], 0);
 }
 
+TEST(a_slot_whose_session_ends_is_known_until_it_is_released)
+{
+	begin();
+	slots_take(&vms[0].channels[0]);
+	slots_take(&vms[0].channels[1]);
+	quota_set(&pages[0], 1, 100);
+	slots_note_ending(&vms[0].channels[0], true);
+	check_eq(quota_of_ending(&pages[0], 2), 100);
+	/* One without a slot has nothing to wait for. */
+	slots_note_ending(&vms[1].channels[0], true);
+	slots_give(&vms[0].channels[0]);
+	slots_take(&vms[1].channels[0]);
+	quota_set(&pages[0], 1, 50);
+	check_eq(quota_of_ending(&pages[0], 2), 0);
+	/* Written by a worker, or left by a broker that died. */
+	quota_set_ending(&pages[0], 3, true);
+	slots_sweep(&broker, &accounts[0]);
+	check(quota_is_clear(&pages[0], 3));
+	check_eq(pages[0].used[0], 50);
+}
+
+static bool is_first(const struct channel *channel)
+{
+	return channel == &channel->vm->channels[0];
+}
+
+TEST(sessions_that_end_are_noted_in_their_section_only)
+{
+	begin();
+	for (unsigned int i = 0; i < N_VMS; i++)
+		for (unsigned int k = 0; k < N_CHANNELS; k++)
+			slots_take(&vms[i].channels[k]);
+	for (uint32_t slot = 1; slot <= 4; slot++)
+		quota_set(&pages[0], slot, slot);
+	quota_set(&pages[1], 1, 1);
+	/* It was, and is not any more. */
+	slots_note_ending(&vms[0].channels[1], true);
+	slots_note_all(&vms[0], is_first);
+	check_eq(quota_of_ending(&pages[0], QUOTA_SLOTS), 1 + 3);
+	check_eq(quota_of_ending(&pages[1], QUOTA_SLOTS), 0);
+}
+
 TEST(a_sweep_restores_the_limit)
 {
 	begin();

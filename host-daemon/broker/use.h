@@ -22,6 +22,9 @@ void use_fill(struct broker *broker, const struct account *account);
  * VGPU_STATUS_UNKNOWN. */
 uint32_t use_utilisation(const struct broker *broker, const struct worker *worker);
 
+/* Device memory that NVIDIA's card has noted for a worker. Return: bytes, 0: unknown. */
+uint64_t use_memory_seen(const struct broker *broker, const struct worker *worker);
+
 /* Reads what a worker with a session says of itself, and notes its faults in the history
  * of its VM. Also before such a worker is forgotten. */
-void use_look(struct broker *broker, struct worker *worker);
+void use_look(struct worker *worker);

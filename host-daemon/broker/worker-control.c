@@ -12,8 +12,11 @@
 #include <sys/wait.h>
 
 #include "broker/channel.h"
+#include "broker/device-set.h"
 #include "broker/images.h"
+#include "broker/oom.h"
 #include "broker/pool.h"
+#include "broker/rooms.h"
 #include "broker/session-line.h"
 #include "broker/shares.h"
 #include "broker/slots.h"
@@ -46,7 +49,7 @@ static void refuse_version(struct worker *worker, uint32_t version)
 			(int)worker->pid, version, CONTROL_VERSION);
 	pool->is_version_told = true;
 	worker_end(worker, CONTROL_STOP_MS);
-	pool_handle_failure(worker->broker, VGPU_REASON_HOST);
+	pool_handle_failure(worker->devices, VGPU_REASON_HOST);
 }
 
 static bool handle_ready(struct worker *worker, const struct control_message *message)
@@ -56,7 +59,7 @@ static bool handle_ready(struct worker *worker, const struct control_message *me
 
 	if (worker->state == WORKER_ENDING)
 		return true;
-	if (worker->state != WORKER_STARTING)
+	if (worker->state != WORKER_STARTING || !worker->devices)
 		return false;
 	if (message->greeting.version != CONTROL_VERSION) {
 		refuse_version(worker, message->greeting.version);
@@ -65,10 +68,12 @@ static bool handle_ready(struct worker *worker, const struct control_message *me
 	if (ready->reason >= _VGPU_REASON_N)
 		return false;
 	if (ready->reason != VGPU_REASON_NONE) {
-		vgpu_log_warning("worker=%d: it has no driver to serve with: %s",
-			(int)worker->pid, session_line_reason(ready->reason));
+		vgpu_log_warning("worker=%d: it has no driver to serve with%s%s: %s",
+			(int)worker->pid, worker->devices->list ? ", devices " : "",
+			worker->devices->list ? worker->devices->list : "",
+			session_line_reason(ready->reason));
 		worker_end(worker, CONTROL_STOP_MS);
-		pool_handle_failure(broker, ready->reason);
+		pool_handle_failure(worker->devices, ready->reason);
 		return true;
 	}
 	vgpu_log_debug("worker=%d: it is warm: %s, version %d, %u devices",
@@ -76,10 +81,10 @@ static bool handle_ready(struct worker *worker, const struct control_message *me
 	worker->driver_version = ready->driver_version;
 	worker->protocol_minor = ready->protocol_minor;
 	worker->state = WORKER_WARM;
-	status_learn(broker, worker);
+	status_learn(worker);
 	broker->pool.is_version_told = false;
-	broker->pool.n_failures = 0;
-	loop_clear_timer(&broker->pool.pause);
+	worker->devices->n_failures = 0;
+	loop_clear_timer(&worker->devices->pause);
 	pool_update(broker);
 	return true;
 }
@@ -152,6 +157,9 @@ static bool handle_message(
 	case CONTROL_TAKE:
 		if (worker->channel)
 			shares_handle_take(worker, &message->share);
+		return worker->channel;
+	case CONTROL_ROOM:
+		rooms_look(worker->broker);
 		return worker->channel;
 	case CONTROL_LEAVE:
 		shares_handle_leave(worker, &message->share);
@@ -281,8 +289,9 @@ void worker_control_handle_exit(struct worker *worker, int status)
 	shares_forget_worker(worker);
 	worker_log_drain(&worker->log);
 	log_exit(worker, status);
+	oom_note_exit(worker, status);
 	if (channel) {
-		use_look(broker, worker);
+		use_look(worker);
 		if (WIFSIGNALED(status))
 			channel->record->signal = WTERMSIG(status);
 		channel_handle_worker_gone(channel);
@@ -291,10 +300,11 @@ void worker_control_handle_exit(struct worker *worker, int status)
 	/* It may have mapped the quota page of a section that still exists. */
 	if (worker->is_orphan)
 		slots_sweep_all(broker);
-	if (worker->state == WORKER_STARTING)
-		pool_handle_failure(broker, VGPU_REASON_HOST);
+	if (worker->state == WORKER_STARTING && worker->devices)
+		pool_handle_failure(worker->devices, VGPU_REASON_HOST);
 	images_forget_worker(worker);
 	link_send_id(broker->link, LINK_WORKER_DONE, worker->id);
 	worker_free(worker);
+	rooms_look(broker);
 	pool_update(broker);
 }

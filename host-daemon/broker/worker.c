@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arbiter/arbiter.h"
+#include "broker/group-limit.h"
 #include "broker/state.h"
 #include "broker/worker.h"
 #include "vgpu/error.h"
@@ -73,6 +75,9 @@ struct worker *worker_free(struct worker *worker)
 	loop_remove(&worker->source);
 	loop_clear_timer(&worker->deadline);
 	loop_clear_timer(&worker->rest);
+	room_state_close(&worker->room);
+	worker->share = arbiter_remove_worker(worker->share);
+	group_limit_leave(worker);
 	worker_log_deinit(&worker->log);
 	image_files_deinit(&worker->files);
 	/* Including descriptors in flight that were never received. */

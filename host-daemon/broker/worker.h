@@ -13,13 +13,16 @@
 #include "broker/busy-time.h"
 #include "broker/image-files.h"
 #include "broker/loop.h"
+#include "broker/room-state.h"
 #include "broker/worker-log.h"
 #include "control/control.h"
 #include "vgpud/budget.h"
 #include "vgpud/link.h"
 
+struct arbiter_worker;
 struct broker;
 struct channel;
+struct device_set;
 
 enum worker_state {
 	WORKER_STARTING, /* before READY */
@@ -43,6 +46,8 @@ struct worker {
 	struct worker_log log;
 	struct loop_timer deadline; /* SIGKILL follows, or after that it is stuck */
 	struct channel *channel;    /* NULL: none */
+	struct device_set *devices; /* for whose VMs it was started; of the broker
+				     * before this one: NULL */
 	void (*stuck_fn)(struct worker *worker); /* of who set the channel */
 	bool is_condemned;	  /* ended for its memory, and not counted any more */
 	bool is_orphan;		  /* its VM is unknown to this broker */
@@ -54,12 +59,16 @@ struct worker {
 	bool waits;		  /* its next message waits for arena */
 	struct image_files files; /* image files that it may have */
 	uint64_t host_memory;	  /* bytes of private memory at the last check */
+	uint64_t memory_seen;	  /* bytes of device memory, see quota-watch.h */
 	int32_t driver_version;
 	uint32_t protocol_minor; /* of the calls that it knows */
 	struct busy_time busy;	 /* of the processor, while it has a session */
 	uint64_t shown_us;	 /* when that session was first published; 0: not yet */
 	struct worker_use use;	 /* at the last look */
-	uint64_t n_faults;	 /* of these, noted in the VM's history */
+	struct arbiter_worker *share;  /* of the device's time; NULL: it has no session */
+	struct room_state room;	       /* of its memory on the device */
+	struct account *group_account; /* in whose control group it is, or NULL */
+	uint64_t n_faults;	       /* of these, noted in the VM's history */
 };
 
 /*
