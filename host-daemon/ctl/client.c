@@ -35,7 +35,7 @@ static enum ctl_status tell_lost(void)
 static enum ctl_status connect_to(struct client *client)
 {
 	const char *path = client->path;
-	const struct timeval timeout = { .tv_sec = CLIENT_TIMEOUT_S };
+	const struct timeval timeout = { .tv_sec = client->timeout_s };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -56,26 +56,37 @@ static enum ctl_status connect_to(struct client *client)
 		strerror(errno));
 }
 
+int client_take_descriptor(struct client *client)
+{
+	const int fd = client->descriptor;
+
+	client->descriptor = -1;
+	return fd;
+}
+
 /* The packet is to be freed. */
 static enum ctl_status receive(struct client *client, uint8_t **packetp, size_t *sizep)
 {
 	_vgpu_cleanup_(vgpu_freep) uint8_t *packet = malloc(CTL_REPLY_MAX);
 	size_t n_fds;
-	int none, r;
 	bool cut;
+	int r;
 
 	if (!packet)
 		return ctl_fail(CTL_FAILED, "there is no memory");
-	r = packet_receive(
-		client->fd, packet, CTL_REPLY_MAX, sizep, &none, 0, &n_fds, &cut);
+	vgpu_close(client_take_descriptor(client));
+	r = packet_receive(client->fd, packet, CTL_REPLY_MAX, sizep, &client->descriptor,
+		1, &n_fds, &cut);
+	if (r || !n_fds)
+		client->descriptor = -1;
 	if (!r && !cut) {
 		*packetp = packet;
 		packet = NULL;
 		return CTL_OK;
 	}
 	if (r == PACKET_E_AGAIN)
-		return ctl_fail(CTL_NO_VGPUD, "vgpud has not answered for %d s",
-			CLIENT_TIMEOUT_S);
+		return ctl_fail(CTL_NO_VGPUD, "vgpud has not answered for %u s",
+			client->timeout_s);
 	return lose(client);
 }
 
@@ -190,6 +201,7 @@ static void disconnect(struct client *client)
 	if (client->fd >= 0)
 		close(client->fd);
 	client->fd = -1;
+	vgpu_close(client_take_descriptor(client));
 	client->is_lost = false;
 }
 
@@ -219,11 +231,18 @@ static enum ctl_status connect_again(struct client *client, unsigned int *leftp)
 
 enum ctl_status client_open(struct client *client, const char *path)
 {
+	return client_open_within(client, path, CLIENT_TIMEOUT_S);
+}
+
+enum ctl_status client_open_within(
+	struct client *client, const char *path, unsigned int timeout_s)
+{
 	unsigned int left = CLIENT_ATTEMPTS;
 	enum ctl_status status;
 
 	*client = CLIENT_NULL;
 	client->path = path;
+	client->timeout_s = timeout_s;
 	status = connect_again(client, &left);
 	if (status)
 		client_close(client);

@@ -21,17 +21,23 @@ struct client {
 	VgpuCtl__Hello *hello; /* of vgpud */
 	uint64_t last_id;
 	bool is_lost; /* vgpud has ended the connection; nothing is printed yet */
+	unsigned int timeout_s; /* of an answer */
+	int descriptor;		/* of the last reply, -1: it came without one */
 };
 
 #define CLIENT_NULL                                                                      \
 	(struct client)                                                                  \
 	{                                                                                \
-		.fd = -1                                                                 \
+		.fd = -1, .descriptor = -1                                               \
 	}
 
 /* Connects and exchanges hellos; the reason of a failure is printed. The path is kept.
  * Return: CTL_OK or another status. */
 enum ctl_status client_open(struct client *client, const char *path);
+
+/* The same, with so many seconds for each answer of vgpud instead of 30. */
+enum ctl_status client_open_within(
+	struct client *client, const char *path, unsigned int timeout_s);
 void client_close(struct client *client);
 
 /*
@@ -61,3 +67,6 @@ enum ctl_status client_find_after(
  * is printed. */
 enum ctl_status client_list(
 	struct client *client, const char *after, VgpuCtl__Reply **replyp);
+
+/* Returns: the descriptor that came with the last reply, now the caller's, or -1. */
+int client_take_descriptor(struct client *client);

@@ -116,6 +116,7 @@ enum ctl_status ctl_doctor(const struct ctl_options *options, char **arguments)
 	doctor_look_at_io_uring(&doctor);
 	doctor_look_at_driver(&doctor);
 	doctor_look_at_memory(&doctor);
+	doctor_look_at_groups(&doctor);
 	doctor_look_at_hugepages(&doctor);
 	doctor_look_at_files(&doctor);
 	doctor_look_at_programs(&doctor);

@@ -16,13 +16,17 @@
 #include <unistd.h>
 
 #include "ctl/doctor.h"
+#include "vgpu/cleanup.h"
 #include "vgpu/root.h"
+#include "vgpud/cgroup.h"
 
 /* Free memory below which a worker's start may fail. */
 #define MEMORY_MIN_KIB (1u << 20)
 /* Descriptors of vgpud: for each machine, and for all. */
 #define FILES_EACH 256u
 #define FILES_ALL 256u
+/* Of the kernel's files. */
+#define TEXT_MAX (1u << 16)
 
 /*
  * The kernel
@@ -169,6 +173,56 @@ void doctor_look_at_memory(struct doctor *doctor)
 			"all limits host-memory together are %" PRIu64
 			" MiB, the host has %" PRIu64 " MiB",
 			limits >> 20, total >> 20);
+}
+
+/* Return: the beginning of a file, to be freed, or NULL. */
+static char *read_text(const struct doctor *doctor, const char *path)
+{
+	FILE *file = vgpu_root_open(doctor->root, path);
+	char *text = file ? calloc(1, TEXT_MAX) : NULL;
+
+	if (text)
+		text[fread(text, 1, TEXT_MAX - 1, file)] = '\0';
+	if (file)
+		fclose(file);
+	return text;
+}
+
+/* Whether vgpud has divided its control group (vgpud/cgroup.h) so that groups of machines
+ * can limit memory. */
+static bool has_divided(const struct doctor *doctor)
+{
+	char path[64], group[CGROUP_PATH_MAX], file[CGROUP_PATH_MAX + 32];
+	_vgpu_cleanup_(vgpu_freep) char *groups = NULL, *mounts = NULL, *enabled = NULL;
+	char *last;
+
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", doctor->pid);
+	groups = read_text(doctor, path);
+	mounts = read_text(doctor, "/proc/self/mountinfo");
+	if (!groups || !mounts || !cgroup_find(groups, mounts, group))
+		return false;
+	last = strrchr(group, '/');
+	if (!last || strcmp(last + 1, CGROUP_MAIN))
+		return false;
+	*last = '\0';
+	snprintf(file, sizeof(file), "%s/cgroup.subtree_control", group);
+	enabled = read_text(doctor, file);
+	return enabled && cgroup_has_word(enabled, "memory");
+}
+
+void doctor_look_at_groups(struct doctor *doctor)
+{
+	if (!doctor->pid)
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "control-groups",
+			"start vgpud and ask again",
+			"the control group of vgpud is not known");
+	else if (has_divided(doctor))
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_OK, "control-groups", NULL,
+			"each machine has one, which limits its memory");
+	else
+		vgpu_findings_add(&doctor->found, VGPU_FINDING_WARN, "control-groups",
+			"start vgpud by its unit; see host-memory in vgpud(8)",
+			"host-memory is limited by measurements only");
 }
 
 static uint64_t sum_sizes(const struct config *config, enum config_hugepages hugepages)

@@ -20,6 +20,7 @@ void doctor_look_at_kvm(struct doctor *doctor);
 void doctor_look_at_io_uring(struct doctor *doctor);
 void doctor_look_at_driver(struct doctor *doctor);
 void doctor_look_at_memory(struct doctor *doctor);
+void doctor_look_at_groups(struct doctor *doctor);
 void doctor_look_at_hugepages(struct doctor *doctor);
 void doctor_look_at_files(struct doctor *doctor);
 void doctor_look_at_programs(struct doctor *doctor);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ctl/domain-xml.h"
+#include "ctl/hook-group.h"
 
 xmlDocPtr domain_xml_parse(const char *text, size_t size)
 {
@@ -63,6 +64,28 @@ xmlChar *domain_xml_socket(const xmlNode *device)
 	xmlNode *server = domain_xml_child(device, NULL, "server");
 
 	return server ? xmlGetProp(server, (const xmlChar *)"path") : NULL;
+}
+
+/* A label is USER:GROUP. */
+static gid_t group_of(const xmlNode *label)
+{
+	xmlChar *text = label ? xmlNodeGetContent((xmlNode *)label) : NULL;
+	const char *colon = text ? strchr((const char *)text, ':') : NULL;
+	const gid_t group = colon ? hook_group_find(colon + 1) : (gid_t)-1;
+
+	xmlFree(text);
+	return group;
+}
+
+gid_t domain_xml_group(xmlDocPtr xml)
+{
+	const xmlNode *root = xmlDocGetRootElement(xml), *label = NULL;
+	gid_t group = (gid_t)-1;
+
+	while (group == (gid_t)-1 && (label = domain_xml_child(root, label, "seclabel")))
+		if (domain_xml_has(label, "model", "dac"))
+			group = group_of(domain_xml_child(label, NULL, "label"));
+	return group;
 }
 
 xmlNode *domain_xml_settings(xmlDocPtr xml)

@@ -8,6 +8,7 @@
 #include <libxml/tree.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Of the element in <metadata> whose attributes are settings of the domain's section. */
 #define DOMAIN_XML_NAMESPACE "https://vgpu.invalid/domain/1"
@@ -24,6 +25,10 @@ bool domain_xml_has(const xmlNode *node, const char *key, const char *value);
 xmlNode *domain_xml_device(xmlDocPtr xml, const xmlNode *after);
 /* Return: the path of its socket, to be freed by xmlFree(), or NULL. */
 xmlChar *domain_xml_socket(const xmlNode *device);
+
+/* Return: the group of QEMU by the domain's own label (<seclabel model='dac'>), or
+ * (gid_t)-1: it has none, and libvirt chooses. */
+gid_t domain_xml_group(xmlDocPtr xml);
 
 /* Return: the element with the settings, or NULL. */
 xmlNode *domain_xml_settings(xmlDocPtr xml);

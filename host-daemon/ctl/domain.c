@@ -175,7 +175,8 @@ static gid_t parse_label(const xmlNode *label)
 	return group;
 }
 
-gid_t domain_group(const struct domain *domain)
+/* That of domains without a label of their own. */
+static gid_t common_group(const struct domain *domain)
 {
 	_vgpu_cleanup_(vgpu_freep) char *text =
 		virConnectGetCapabilities(domain->connection);
@@ -194,6 +195,15 @@ gid_t domain_group(const struct domain *domain)
 			return parse_label(domain_xml_child(model, NULL, "baselabel"));
 	}
 	return (gid_t)-1;
+}
+
+gid_t domain_group(const struct domain *domain)
+{
+	_vgpu_cleanup_(domain_xml_freep) xmlDocPtr xml =
+		describe(domain, domain->is_active);
+	const gid_t group = xml ? domain_xml_group(xml) : (gid_t)-1;
+
+	return group == (gid_t)-1 ? common_group(domain) : group;
 }
 
 /* The room for windows that each root port of a running machine has kept, by an argument

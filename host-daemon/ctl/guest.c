@@ -97,6 +97,12 @@ void guest_look(struct vgpu_findings *found, const VgpuCtl__Details *details)
 		vm->device_memory_limit);
 	look_at_use(found, "host-memory", "host-memory", vm->host_memory,
 		vm->host_memory_limit);
+	if (vm->oom_kills)
+		vgpu_findings_add(found, VGPU_FINDING_WARN, "out-of-memory",
+			"raise host-memory, or look for the process in vgpud's log",
+			"the kernel has ended workers of the machine for lack of memory "
+			"in its control group, %" PRIu64 " so far",
+			vm->oom_kills);
 }
 
 /* Return: only if the program cannot be executed. */

@@ -2,8 +2,9 @@
 /*
  * Hook group: the group of libvirt's QEMU processes, without asking libvirt
  *
- * The description that a hook gets does not have it: libvirt chooses the labels of a
- * domain after its hook has returned. The line is as its configuration has it:
+ * The description that a hook gets has it only if the domain has a label of its own:
+ * libvirt chooses the labels of others after its hook has returned. The line is as its
+ * configuration has it:
  *
  *	group = "kvm"
  */
@@ -15,8 +16,7 @@
 
 #include "ctl/hook-group.h"
 
-/* As libvirt: a number may follow a plus sign. */
-static gid_t parse(const char *name)
+gid_t hook_group_find(const char *name)
 {
 	const struct group *group = getgrnam(name);
 	unsigned long number;
@@ -41,10 +41,10 @@ gid_t hook_group(const char *path)
 
 	while (file && fgets(line, sizeof(line), file))
 		if (sscanf(line, " group = \"%63[^\"]\"", name) == 1)
-			group = parse(name);
+			group = hook_group_find(name);
 	if (file)
 		fclose(file);
 	for (size_t i = 0; group == (gid_t)-1 && i < sizeof(names) / sizeof(*names); i++)
-		group = parse(names[i]);
+		group = hook_group_find(names[i]);
 	return group;
 }

@@ -121,9 +121,11 @@ static bool read_device(
 /* Keys that decide about files and rights are not the domain's. */
 static bool is_setting(const char *key)
 {
-	static const char *const keys[] = { "device-memory", "handles", "host-memory",
-		"hugepages", "image-memory", "image-store", "log-lines", "max-processes",
-		"process-rate", "size", "softgpu-launch-timeout" };
+	static const char *const keys[] = { "copy-bandwidth", "cpu", "device-memory",
+		"devices", "evictable", "handles", "host-memory", "hugepages",
+		"image-memory", "image-store", "log-lines", "max-processes",
+		"max-threads", "paused", "priority", "process-rate", "size",
+		"softgpu-launch-timeout", "weight" };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		if (!strcmp(keys[i], key))
@@ -141,10 +143,10 @@ static enum ctl_status take_setting(const struct hook *hook, const char *key,
 	/* It becomes a line of a file. */
 	if (!*value ||
 		strspn(value, "abcdefghijklmnopqrstuvwxyz"
-			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.") != strlen(value))
+			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,-") != strlen(value))
 		return ctl_fail(CTL_REFUSED,
-			"<metadata> of the domain %s: %s has a value of letters and "
-			"digits",
+			"<metadata> of the domain %s: %s has a value of letters, "
+			"digits, '.', ',' and '-'",
 			hook->domain, key);
 	if (!strcmp(key, "size")) {
 		if (!config_parse_size(value, &section->size))
@@ -174,6 +176,17 @@ static enum ctl_status take_settings(
 	return status;
 }
 
+/* Without root's rights QEMU has the group of its libvirt. */
+static gid_t find_group(const struct hook *hook)
+{
+	gid_t group = (gid_t)-1;
+
+	if (geteuid())
+		return group;
+	group = domain_xml_group(hook->xml);
+	return group == (gid_t)-1 ? hook_group(HOOK_QEMU_CONF) : group;
+}
+
 /* The text of the section's file, to be freed. */
 static enum ctl_status make_text(
 	const struct hook *hook, const struct device *device, char **textp)
@@ -184,8 +197,7 @@ static enum ctl_status make_text(
 		.name = device->name,
 		.socket = device->socket,
 		.comment = comment,
-		/* Without root's rights QEMU has the group of its libvirt. */
-		.group = geteuid() ? (gid_t)-1 : hook_group(HOOK_QEMU_CONF),
+		.group = find_group(hook),
 	};
 	enum ctl_status status;
 	size_t size = 0;

@@ -10,10 +10,25 @@
 
 #include "ctl/client.h"
 #include "ctl/output.h"
+#include "ctl/sample.h"
 #include "vgpu/cleanup.h"
 #include "vgpud/config.h"
 
 typedef void (*reply_fn)(const VgpuCtl__Reply *reply, json_t *json);
+
+/* Nanoseconds; null: an older vgpud does not tell. */
+static void add_share(json_t *json, const VgpuCtl__Share *share)
+{
+	json_object_set_new(
+		json, "device_time", share ? output_number(share->used_ns) : json_null());
+	json_object_set_new(
+		json, "held_time", share ? output_number(share->held_ns) : json_null());
+	json_object_set_new(
+		json, "held", share ? json_boolean(share->is_held) : json_null());
+	json_object_set_new(json, "queued_launches",
+		share && share->pending ? output_number(share->pending->launches)
+					: json_null());
+}
 
 static json_t *json_of_vm(const VgpuCtl__Vm *vm)
 {
@@ -29,9 +44,22 @@ static json_t *json_of_vm(const VgpuCtl__Vm *vm)
 	json_object_set_new(json, "device_memory", output_number(vm->device_memory));
 	json_object_set_new(
 		json, "device_memory_limit", output_limit(vm->device_memory_limit));
+	json_object_set_new(
+		json, "device_memory_evicted", output_number(vm->device_memory_evicted));
+	json_object_set_new(json, "evictions", output_number(vm->evictions));
+	json_object_set_new(json, "returns", output_number(vm->returns));
+	json_object_set_new(json, "evicted_bytes", output_number(vm->evicted_bytes));
+	json_object_set_new(json, "returned_bytes", output_number(vm->returned_bytes));
 	json_object_set_new(json, "host_memory", output_number(vm->host_memory));
 	json_object_set_new(
 		json, "host_memory_limit", output_limit(vm->host_memory_limit));
+	json_object_set_new(json, "host_memory_limit_by",
+		*vm->host_memory_by ? json_string(vm->host_memory_by) : json_null());
+	json_object_set_new(json, "oom_kills", output_number(vm->oom_kills));
+	json_object_set_new(json, "cpu_limit", output_limit(vm->cpu));
+	json_object_set_new(
+		json, "cpu_limit_by", vm->cpu ? json_string(vm->cpu_by) : json_null());
+	add_share(json, vm->share);
 	return json;
 }
 
@@ -223,8 +251,16 @@ static void add_session(const VgpuCtl__Session *session, json_t *json)
 		entry, "device_memory", output_number(session->device_memory));
 	json_object_set_new(entry, "host_memory", output_number(session->host_memory));
 	json_object_set_new(
+		entry, "device_memory_seen", output_number(session->device_memory_seen));
+	json_object_set_new(entry, "device_memory_evicted",
+		output_number(session->device_memory_evicted));
+	json_object_set_new(
 		entry, "guest_protocol", json_string(session->guest_protocol));
 	json_object_set_new(entry, "host_protocol", json_string(session->host_protocol));
+	add_share(entry, session->share);
+	json_object_set_new(entry, "queued_bytes",
+		session->queue ? output_number(session->queue->bytes) : json_null());
+	json_object_set_new(entry, "last_error", output_last_error(session->last_error));
 	json_array_append_new(json_object_get(json, "processes"), entry);
 }
 
@@ -235,6 +271,21 @@ static const char *describe_guest(const VgpuCtl__Vm *vm)
 		return "-";
 	return vm->greeting == VGPU_CTL__GREETING__GREETED ? "has greeted"
 							   : "has not greeted yet";
+}
+
+static const char *describe_cpu(const char *by)
+{
+	if (!strcmp(by, "cgroup"))
+		return "by a control group";
+	return strcmp(by, "kernels") ? "nothing keeps it" : "kernels only";
+}
+
+/* An older vgpud does not tell. */
+static const char *describe_host_memory(const char *by)
+{
+	if (!strcmp(by, "cgroup"))
+		return ", by a control group and measured";
+	return *by ? ", measured" : "";
 }
 
 static void print_details(const VgpuCtl__Details *details)
@@ -248,16 +299,34 @@ static void print_details(const VgpuCtl__Details *details)
 	printf("  sessions       %u/%u\n", vm->sessions, vm->max_processes);
 	printf("  device memory  %s\n",
 		output_use(vm->device_memory, vm->device_memory_limit, use));
-	printf("  host memory    %s\n",
-		output_use(vm->host_memory, vm->host_memory_limit, use));
+	if (vm->evictions)
+		printf("  made room      %s now; %" PRIu64 " times, back %" PRIu64
+		       " times\n",
+			output_size(vm->device_memory_evicted, use), vm->evictions,
+			vm->returns);
+	printf("  host memory    %s%s\n",
+		output_use(vm->host_memory, vm->host_memory_limit, use),
+		describe_host_memory(vm->host_memory_by));
+	if (vm->oom_kills)
+		printf("  out of memory  %" PRIu64 " workers ended by the kernel\n",
+			vm->oom_kills);
+	if (vm->share)
+		printf("  device time    %.3f s, held %.3f s%s\n",
+			(double)vm->share->used_ns / 1e9,
+			(double)vm->share->held_ns / 1e9, vm->paused ? ", paused" : "");
+	if (vm->share && vm->share->pending)
+		printf("  queued         %" PRIu64 " launches\n",
+			vm->share->pending->launches);
+	if (vm->cpu)
+		printf("  cpu limit      %u %%, %s\n", vm->cpu, describe_cpu(vm->cpu_by));
 	puts("settings (* can change while it is connected)");
 	for (size_t i = 0; i < details->n_settings; i++)
 		printf("%s %s = %s\n", details->settings[i]->live ? " *" : "  ",
 			details->settings[i]->key, details->settings[i]->value);
 	if (details->n_sessions)
-		printf("%8s %8s %8s %-16s %-9s %13s %13s  %s\n", "CHANNEL", "PID",
-			"WORKER", "NAME", "PHASE", "DEVICE-MEMORY", "HOST-MEMORY",
-			"PROTOCOL");
+		printf("%8s %8s %8s %-16s %-9s %5s %13s %13s  %-10s  %s\n", "CHANNEL",
+			"PID", "WORKER", "NAME", "PHASE", "QUEUE", "DEVICE-MEMORY",
+			"HOST-MEMORY", "PROTOCOL", "LAST-ERROR");
 }
 
 /* An older vgpud does not tell. */
@@ -266,16 +335,28 @@ static const char *output_protocol(const char *protocol)
 	return *protocol ? protocol : "-";
 }
 
+/* How full the ring is. */
+static const char *describe_queue(const VgpuCtl__Queue *queue, char text[static 16])
+{
+	const int percent = sample_queued(queue);
+
+	snprintf(text, 16, percent < 0 ? "-" : "%d%%", percent);
+	return text;
+}
+
 static void print_session(const VgpuCtl__Session *session)
 {
-	char device[24], host[24];
+	char device[24], host[24], protocol[32], queue[16], error[OUTPUT_ERROR_MAX];
 
-	printf("%8u %8u %8u %-16s %-9s %13s %13s  %s on %s\n", session->channel,
-		session->pid, session->worker, session->name, session->phase,
-		output_size(session->device_memory, device),
-		output_size(session->host_memory, host),
+	snprintf(protocol, sizeof(protocol), "%.8s on %.8s",
 		output_protocol(session->guest_protocol),
 		output_protocol(session->host_protocol));
+	printf("%8u %8u %8u %-16s %-9s %5s %13s %13s  %-10s  %s\n", session->channel,
+		session->pid, session->worker, session->name, session->phase,
+		describe_queue(session->queue, queue),
+		output_size(session->device_memory, device),
+		output_size(session->host_memory, host), protocol,
+		output_error_text(session->last_error, error));
 }
 
 /* The first part has all but further sessions. Return: whether more follow. */

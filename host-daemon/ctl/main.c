@@ -20,13 +20,18 @@ static const char help[] =
 	"  list               the virtual machines and their use\n"
 	"  show VM            one of them: its settings and processes\n"
 	"  set VM KEY=VALUE...    change settings of one\n"
+	"  pause VM           keep the devices from it\n"
+	"  resume VM          give it its device time again\n"
 	"  attach DOMAIN      give a domain of libvirt a device\n"
 	"  detach DOMAIN      take it away\n"
 	"  hook DOMAIN OPERATION  what libvirt calls when a domain starts and ends\n"
 	"  doctor             look for what this host or a guest lacks\n"
 	"  logs VM            the lines of the log about one\n"
 	"  log-level LEVEL    change the level of the log\n"
+	"  record VM          write all calls of a process to a file\n"
+	"  stats VM           how long calls took\n"
 	"  top [VM]           who uses the devices, again and again\n"
+	"  trace VM           write what its processes do to a file\n"
 	"  version            of vgpuctl and vgpud\n"
 	"\n"
 	"      --socket PATH  where vgpud serves (default " CTL_SOCKET ")\n"
@@ -55,6 +60,19 @@ static const struct ctl_verb verbs[] = {
 		"vm.d/VM.conf;\n"
 		"                    without it, until vgpud reads its files again\n",
 		2, -1, ctl_set },
+	{ "pause", " [--persistent] VM",
+		"Stops the kernels of a virtual machine: the same as set VM paused=yes. "
+		"Its\n"
+		"programs wait, and go on after 'vgpuctl resume VM'.\n"
+		"\n"
+		"      --persistent  also in its file, vm.d/VM.conf\n",
+		1, 1, ctl_pause },
+	{ "resume", " [--persistent] VM",
+		"Has the kernels of a virtual machine run again: the same as set VM\n"
+		"paused=no.\n"
+		"\n"
+		"      --persistent  also in its file, vm.d/VM.conf\n",
+		1, 1, ctl_resume },
 	{ "attach",
 		" [--vram SIZE] [--size SIZE] [--config] [--wait SECONDS] "
 		"[--connect URI] DOMAIN",
@@ -105,6 +123,32 @@ static const struct ctl_verb verbs[] = {
 		"Changes the level of the running vgpud's log until it reads its files\n"
 		"again.\n",
 		1, 1, ctl_log_level },
+	{ "record",
+		" --output FILE [--process PID] [--command NAME] [--seconds SECONDS]\n"
+		"       [--size SIZE] VM",
+		"Waits for the next process of a virtual machine that uses the device, "
+		"and writes\n"
+		"all its calls, with the memory that they read, to a file. vgpu-replay "
+		"runs them\n"
+		"again. The file has the data of that process.\n"
+		"\n"
+		"  -o, --output FILE  which is written\n"
+		"      --process PID  wait for this process of the guest\n"
+		"      --command NAME  wait for a process of this name\n"
+		"      --seconds SECONDS  how long (default: to the end of the process)\n"
+		"      --size SIZE    of the file at most (default: " CTL_RECORD ")\n",
+		1, 1, ctl_record },
+	{ "stats", " [--process PID] [--call NAME] [--sort COLUMN] VM",
+		"Shows for each call of a virtual machine how often it was made and how "
+		"long it\n"
+		"took in the workers: half of them at most P50, and so on. Calls of "
+		"processes\n"
+		"that have ended count, too.\n"
+		"\n"
+		"      --process PID  only of this process of the guest, which runs\n"
+		"      --call NAME    only calls whose name begins so\n"
+		"      --sort COLUMN  time, count, p50, p90, p99, max or name\n",
+		1, 1, ctl_stats },
 	{ "top", " [--once] [--interval SECONDS] [--sort COLUMN] [VM]",
 		"Shows who uses the devices: each virtual machine and each process, "
 		"with what\n"
@@ -117,18 +161,37 @@ static const struct ctl_verb verbs[] = {
 		")\n"
 		"      --sort COLUMN  busy, launches, copies, memory, host or name\n",
 		0, 1, ctl_top },
+	{ "trace", " --output FILE [--seconds SECONDS] [--merge FILE] VM",
+		"Records what the processes of a virtual machine do: their calls, by "
+		"whom and\n"
+		"when each was run, and what softgpu does. The file is for "
+		"ui.perfetto.dev\n"
+		"and for chrome://tracing.\n"
+		"\n"
+		"  -o, --output FILE  which is written\n"
+		"      --merge FILE   also show the calls in this file, which a program "
+		"in "
+		"the\n"
+		"                     machine writes with VGPU_TRACE\n"
+		"      --seconds SECONDS  how long (default: " CTL_TRACE ")\n",
+		1, 1, ctl_trace },
 	{ "version", "", "Prints the versions of vgpuctl and vgpud, and your rights.\n",
 		0, 0, ctl_version },
 };
 
 enum {
-	OPTION_CONFIG = 256,
+	OPTION_CALL = 256,
+	OPTION_COMMAND,
+	OPTION_CONFIG,
 	OPTION_CONNECT,
 	OPTION_GUEST,
 	OPTION_INTERVAL,
 	OPTION_JSON,
+	OPTION_MERGE,
 	OPTION_ONCE,
 	OPTION_PERSISTENT,
+	OPTION_PROCESS,
+	OPTION_SECONDS,
 	OPTION_SIZE,
 	OPTION_SOCKET,
 	OPTION_SORT,
@@ -137,14 +200,20 @@ enum {
 };
 
 static const struct option long_options[] = {
+	{ "call", required_argument, NULL, OPTION_CALL },
+	{ "command", required_argument, NULL, OPTION_COMMAND },
 	{ "config", no_argument, NULL, OPTION_CONFIG },
 	{ "connect", required_argument, NULL, OPTION_CONNECT },
 	{ "guest", no_argument, NULL, OPTION_GUEST },
 	{ "help", no_argument, NULL, 'h' },
 	{ "interval", required_argument, NULL, OPTION_INTERVAL },
 	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "merge", required_argument, NULL, OPTION_MERGE },
 	{ "once", no_argument, NULL, OPTION_ONCE },
+	{ "output", required_argument, NULL, 'o' },
 	{ "persistent", no_argument, NULL, OPTION_PERSISTENT },
+	{ "process", required_argument, NULL, OPTION_PROCESS },
+	{ "seconds", required_argument, NULL, OPTION_SECONDS },
 	{ "size", required_argument, NULL, OPTION_SIZE },
 	{ "socket", required_argument, NULL, OPTION_SOCKET },
 	{ "sort", required_argument, NULL, OPTION_SORT },
@@ -184,18 +253,28 @@ static const char *find_alien(
 	const struct ctl_verb *verb, const struct ctl_options *options)
 {
 	const bool is_attach = verb->run == ctl_attach, is_top = verb->run == ctl_top;
+	const bool is_stats = verb->run == ctl_stats;
+	const bool is_set =
+		verb->run == ctl_set || verb->run == ctl_pause || verb->run == ctl_resume;
+	const bool is_record = verb->run == ctl_record;
 	const struct {
 		const char *name;
 		bool is_given, is_known;
 	} given[] = {
+		{ "call", options->call, is_stats },
+		{ "command", options->command, is_record },
 		{ "config", options->is_config_only, is_attach },
 		{ "connect", options->uri, is_attach || verb->run == ctl_detach },
 		{ "guest", options->is_guest, verb->run == ctl_doctor },
 		{ "interval", options->interval, is_top },
+		{ "merge", options->merge, verb->run == ctl_trace },
 		{ "once", options->is_once, is_top },
-		{ "persistent", options->is_persistent, verb->run == ctl_set },
-		{ "size", options->size, is_attach },
-		{ "sort", options->sort, is_top },
+		{ "output", options->output, verb->run == ctl_trace || is_record },
+		{ "persistent", options->is_persistent, is_set },
+		{ "process", options->process, is_stats || is_record },
+		{ "seconds", options->seconds, verb->run == ctl_trace || is_record },
+		{ "size", options->size, is_attach || is_record },
+		{ "sort", options->sort, is_top || is_stats },
 		{ "vram", options->vram, is_attach },
 		{ "wait", options->wait, is_attach },
 	};
@@ -234,6 +313,12 @@ static int run(const struct ctl_verb *verb, const struct ctl_options *options,
 static bool take_option(struct ctl_options *options, int option)
 {
 	switch (option) {
+	case OPTION_CALL:
+		options->call = optarg;
+		return true;
+	case OPTION_COMMAND:
+		options->command = optarg;
+		return true;
 	case OPTION_CONFIG:
 		options->is_config_only = true;
 		return true;
@@ -249,11 +334,23 @@ static bool take_option(struct ctl_options *options, int option)
 	case OPTION_JSON:
 		options->is_json = true;
 		return true;
+	case OPTION_MERGE:
+		options->merge = optarg;
+		return true;
 	case OPTION_ONCE:
 		options->is_once = true;
 		return true;
+	case 'o':
+		options->output = optarg;
+		return true;
 	case OPTION_PERSISTENT:
 		options->is_persistent = true;
+		return true;
+	case OPTION_PROCESS:
+		options->process = optarg;
+		return true;
+	case OPTION_SECONDS:
+		options->seconds = optarg;
 		return true;
 	case OPTION_SIZE:
 		options->size = optarg;
@@ -285,7 +382,7 @@ int main(int argc, char **argv)
 
 	vgpu_log_init("vgpuctl", VGPU_LOG_NONE);
 	signal(SIGPIPE, SIG_IGN);
-	while ((option = getopt_long(argc, argv, "hV", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "hVo:", long_options, NULL)) != -1) {
 		if (option == 'h') {
 			wants_help = true;
 		} else if (option == 'V') {

@@ -11,12 +11,21 @@
 
 #include "ctl/output.h"
 
+static bool is_quiet;
+
+void ctl_set_quiet(bool quiet)
+{
+	is_quiet = quiet;
+}
+
 enum ctl_status ctl_fail(enum ctl_status status, const char *format, ...)
 {
 	va_list ap;
 
+	if (is_quiet)
+		return status;
 	fflush(stdout);
-	fputs("vgpuctl: ", stderr);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);
 	va_end(ap);
@@ -83,6 +92,30 @@ json_t *output_greeting(VgpuCtl__Greeting greeting)
 	if (greeting == VGPU_CTL__GREETING__UNTOLD)
 		return json_null();
 	return json_boolean(greeting == VGPU_CTL__GREETING__GREETED);
+}
+
+json_t *output_last_error(const VgpuCtl__LastError *error)
+{
+	if (!error)
+		return json_null();
+	return json_pack("{s:i,s:s,s:s,s:o}", "result", (int)error->result, "name",
+		error->name, "call", error->call, "age_ms", output_number(error->age_ms));
+}
+
+const char *output_error_text(
+	const VgpuCtl__LastError *error, char text[static OUTPUT_ERROR_MAX])
+{
+	static const char prefix[] = "CUDA_ERROR_";
+	const char *name;
+
+	if (!error)
+		return "-";
+	name = error->name;
+	if (!strncmp(name, prefix, sizeof(prefix) - 1))
+		name += sizeof(prefix) - 1;
+	snprintf(text, OUTPUT_ERROR_MAX, "%s in %s, %" PRIu64 " s ago", name, error->call,
+		error->age_ms / 1000);
+	return text;
 }
 
 const char *output_size(uint64_t size, char text[static 24])

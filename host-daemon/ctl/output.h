@@ -33,6 +33,15 @@ json_t *output_limit(uint64_t value);
 /* Whether a guest has greeted; null: vgpud does not tell. */
 json_t *output_greeting(VgpuCtl__Greeting greeting);
 
+/* The last error of a process; null: none. */
+json_t *output_last_error(const VgpuCtl__LastError *error);
+
+#define OUTPUT_ERROR_MAX 128
+
+/* The same for people: "NOT_FOUND in cuModuleGetFunction, 3 s ago", or "-". */
+const char *output_error_text(
+	const VgpuCtl__LastError *error, char text[static OUTPUT_ERROR_MAX]);
+
 /* A size for people: "1.5G". Return: the text. */
 const char *output_size(uint64_t size, char text[static 24]);
 

@@ -58,26 +58,42 @@ static enum ctl_status add_vm(struct sample *sample, const VgpuCtl__Vm *message)
 		vm->use.name = strdup(message->name);
 	if (!vm || !vm->use.name)
 		return ctl_fail(CTL_FAILED, "there is no memory");
-	vm->use.busy = -1;
+	vm->use.busy = vm->use.queued = -1;
 	vm->use.device_memory = message->device_memory;
 	vm->use.host_memory = message->host_memory;
 	vm->n_sessions = message->sessions;
+	vm->use.device_memory_evicted = message->device_memory_evicted;
 	vm->device_memory_limit = message->device_memory_limit;
 	vm->host_memory_limit = message->host_memory_limit;
 	return CTL_OK;
 }
 
-/* An older vgpud has no counters. */
-static struct sample_counts counts_of(const VgpuCtl__Counters *message)
+/* An older vgpud has no counters, and no share. */
+static struct sample_counts counts_of(
+	const VgpuCtl__Counters *message, const VgpuCtl__Share *share)
 {
-	if (!message)
-		return (struct sample_counts){ 0 };
-	return (struct sample_counts){
-		.calls = message->calls,
-		.launches = message->launches,
-		.copies = message->copies,
-		.bytes = message->bytes_to_device + message->bytes_from_device,
-	};
+	struct sample_counts counts = { 0 };
+
+	if (message) {
+		counts.calls = message->calls;
+		counts.launches = message->launches;
+		counts.copies = message->copies;
+		counts.bytes = message->bytes_to_device + message->bytes_from_device;
+	}
+	if (share) {
+		counts.used_ns = share->used_ns;
+		counts.held_ns = share->held_ns;
+	}
+	return counts;
+}
+
+int sample_queued(const VgpuCtl__Queue *queue)
+{
+	if (!queue || !queue->size)
+		return -1;
+	return queue->bytes < queue->size
+		       ? (int)(UINT64_C(100) * queue->bytes / queue->size)
+		       : 100;
 }
 
 static enum ctl_status add_session(
@@ -86,6 +102,8 @@ static enum ctl_status add_session(
 	struct sample_session *session =
 		append(&sample->sessions, &sample->n_sessions, sizeof(*session));
 
+	char text[OUTPUT_ERROR_MAX];
+
 	if (session) {
 		session->use.name = strdup(message->name);
 		session->vm = strdup(vm);
@@ -93,11 +111,19 @@ static enum ctl_status add_session(
 	if (!session || !session->use.name || !session->vm)
 		return ctl_fail(CTL_FAILED, "there is no memory");
 	session->use.busy = message->busy ? (int)message->busy->percent : -1;
+	session->use.queued = sample_queued(message->queue);
+	session->use.has_pending = message->share && message->share->pending;
+	if (session->use.has_pending)
+		session->use.pending = message->share->pending->launches;
 	session->use.device_memory = message->device_memory;
+	session->use.device_memory_evicted = message->device_memory_evicted;
 	session->use.host_memory = message->host_memory;
 	session->number = message->number;
 	session->pid = message->pid;
-	session->counts = counts_of(message->counters);
+	session->counts = counts_of(message->counters, message->share);
+	session->error = output_last_error(message->last_error);
+	snprintf(session->error_text, sizeof(session->error_text), "%s",
+		output_error_text(message->last_error, text));
 	return CTL_OK;
 }
 
@@ -201,6 +227,7 @@ void sample_deinit(struct sample *sample)
 	for (size_t i = 0; i < sample->n_sessions; i++) {
 		free(sample->sessions[i].use.name);
 		free(sample->sessions[i].vm);
+		json_decref(sample->sessions[i].error);
 	}
 	free(sample->vms);
 	free(sample->sessions);
@@ -235,6 +262,8 @@ static struct sample_rates rates(const struct sample_counts *now,
 		.launches = rate(now->launches, before->launches, seconds),
 		.copies = rate(now->copies, before->copies, seconds),
 		.bytes = rate(now->bytes, before->bytes, seconds),
+		.used = rate(now->used_ns, before->used_ns, seconds) / 1e9,
+		.held = rate(now->held_ns, before->held_ns, seconds) / 1e9,
 	};
 }
 
@@ -253,6 +282,12 @@ static void add_use(struct sample_use *sum, const struct sample_use *use)
 	sum->rates.launches += use->rates.launches;
 	sum->rates.copies += use->rates.copies;
 	sum->rates.bytes += use->rates.bytes;
+	sum->rates.used += use->rates.used;
+	sum->rates.held += use->rates.held;
+	if (use->queued > sum->queued)
+		sum->queued = use->queued;
+	sum->has_pending |= use->has_pending;
+	sum->pending += use->pending;
 	if (use->busy < 0)
 		return;
 	sum->busy = sum->busy < 0 ? use->busy : sum->busy + use->busy;

@@ -6,10 +6,12 @@
  * samples how fast they work
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "ctl/client.h"
+#include "ctl/output.h"
 
 /* What sample_sort() sorts by, the largest first; names in their own order. */
 enum sample_key {
@@ -25,17 +27,22 @@ enum sample_key {
 /* Since the session began. */
 struct sample_counts {
 	uint64_t calls, launches, copies, bytes;
+	uint64_t used_ns, held_ns; /* of the device's time */
 };
 
 /* A second. */
 struct sample_rates {
 	double calls, launches, copies, bytes;
+	double used, held; /* seconds, sum of all units */
 };
 
 struct sample_use {
-	char *name;			     /* of the machine, or of the process */
-	int busy;			     /* per cent, -1: unknown */
-	uint64_t device_memory, host_memory; /* bytes */
+	char *name; /* of the machine, or of the process */
+	int busy;   /* per cent, -1: unknown */
+	int queued; /* per cent of the ring, of a machine the fullest; -1: unknown */
+	bool has_pending; /* the next one is known */
+	uint64_t pending; /* launches that have not begun */
+	uint64_t device_memory, device_memory_evicted, host_memory; /* bytes */
 	struct sample_rates rates;
 };
 
@@ -49,7 +56,9 @@ struct sample_session {
 	struct sample_use use;
 	char *vm;
 	uint64_t number;
-	uint32_t pid; /* in the guest */
+	uint32_t pid;  /* in the guest */
+	json_t *error; /* its last one, or null */
+	char error_text[OUTPUT_ERROR_MAX];
 	struct sample_counts counts;
 };
 
@@ -60,6 +69,9 @@ struct sample {
 	struct sample_session *sessions;
 	size_t n_sessions;
 };
+
+/* How full a ring is. Return: per cent, or -1 if it is unknown. */
+int sample_queued(const VgpuCtl__Queue *queue);
 
 /* Return: SAMPLE_… or _SAMPLE_KEY_N for a word that is none. */
 enum sample_key sample_find_key(const char *word);

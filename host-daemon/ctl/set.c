@@ -244,22 +244,47 @@ enum ctl_status ctl_set(const struct ctl_options *options, char **arguments)
 	return status;
 }
 
-enum ctl_status ctl_log_level(const struct ctl_options *options, char **arguments)
+/* @vm:	empty: of vgpud itself */
+static enum ctl_status set_one(const struct ctl_options *options, const char *vm,
+	const char *key, const char *value)
 {
-	struct settings *settings;
+	struct settings *settings = calloc(1, sizeof(*settings));
 	enum ctl_status status;
 
-	if (vgpu_log_level_from_string(arguments[0]) < 0)
-		return ctl_fail(CTL_USAGE,
-			"'%s' is not none, error, warning, info or debug", arguments[0]);
-	settings = calloc(1, sizeof(*settings));
 	if (!settings)
 		return ctl_fail(CTL_FAILED, "there is no memory");
 	vgpu_ctl__setting__init(&settings->list[0]);
-	settings->list[0].key = (char *)"log-level";
-	settings->list[0].value = arguments[0];
-	settings->pointers[settings->n++] = &settings->list[0];
-	status = set(options, "", settings);
+	settings->list[0].key = (char *)key;
+	settings->list[0].value = (char *)value;
+	settings->pointers[0] = &settings->list[0];
+	settings->n = 1;
+	status = set(options, vm, settings);
 	free(settings);
 	return status;
+}
+
+static enum ctl_status set_paused(
+	const struct ctl_options *options, const char *vm, const char *value)
+{
+	if (!*vm)
+		return ctl_fail(CTL_NO_VM, "a virtual machine has a name");
+	return set_one(options, vm, "paused", value);
+}
+
+enum ctl_status ctl_pause(const struct ctl_options *options, char **arguments)
+{
+	return set_paused(options, arguments[0], "yes");
+}
+
+enum ctl_status ctl_resume(const struct ctl_options *options, char **arguments)
+{
+	return set_paused(options, arguments[0], "no");
+}
+
+enum ctl_status ctl_log_level(const struct ctl_options *options, char **arguments)
+{
+	if (vgpu_log_level_from_string(arguments[0]) < 0)
+		return ctl_fail(CTL_USAGE,
+			"'%s' is not none, error, warning, info or debug", arguments[0]);
+	return set_one(options, "", "log-level", arguments[0]);
 }

@@ -11,6 +11,8 @@
 #define LINE_MAX_BYTES 256
 /* Of the title, two headings and the line between. */
 #define LINES_FIXED 4u
+/* With fewer columns there is no room for memory of the host and a machine's name. */
+#define COLUMNS_WIDE 92u
 
 /* Where lines go. */
 struct page {
@@ -43,10 +45,19 @@ static const char *text_of_count(double count, char text[static 24])
 	return text;
 }
 
-static const char *text_of_busy(int busy, char text[static 24])
+static const char *text_of_percent(int percent, char text[static 24])
 {
-	snprintf(text, 24, busy < 0 ? "-" : "%d%%", busy);
+	snprintf(text, 24, percent < 0 ? "-" : "%d%%", percent);
 	return text;
+}
+
+/* A column that only wide pages have. */
+static const char *wide(const struct page *page, const char *text, char column[static 80])
+{
+	*column = '\0';
+	if (page->columns >= COLUMNS_WIDE)
+		snprintf(column, 80, " %11s", text);
+	return column;
 }
 
 /* Columns that machines and processes have in common. */
@@ -54,12 +65,14 @@ static void print_use(const struct page *page, const char *name,
 	const struct sample_use *use, const char *device, const char *host,
 	const char *last)
 {
-	char busy[24], launches[24], bytes[24];
+	char busy[24], queued[24], launches[24], bytes[24], column[80];
 
-	print(page, "%-18.18s %5s %8s %8s %13s %13s  %s", name,
-		text_of_busy(use->busy, busy),
+	print(page, "%-16.16s %5s %5.2f %5s %8s %8s %11s%s  %s", name,
+		text_of_percent(use->busy, busy), use->rates.held,
+		text_of_percent(use->queued, queued),
 		text_of_count(use->rates.launches, launches),
-		output_size((uint64_t)use->rates.bytes, bytes), device, host, last);
+		output_size((uint64_t)use->rates.bytes, bytes), device,
+		wide(page, host, column), last);
 }
 
 static void print_vm(const struct page *page, const struct sample_vm *vm)
@@ -74,12 +87,13 @@ static void print_vm(const struct page *page, const struct sample_vm *vm)
 
 static void print_session(const struct page *page, const struct sample_session *session)
 {
-	char name[LINE_MAX_BYTES], device[24], host[24];
+	char name[LINE_MAX_BYTES], last[LINE_MAX_BYTES], device[24], host[24];
 
 	snprintf(name, sizeof(name), "%u %s", session->pid, session->use.name);
+	snprintf(last, sizeof(last), "%-12s  %s", session->vm, session->error_text);
 	print_use(page, name, &session->use,
 		output_size(session->use.device_memory, device),
-		output_size(session->use.host_memory, host), session->vm);
+		output_size(session->use.host_memory, host), last);
 }
 
 static bool is_idle(const struct sample_use *use)
@@ -127,8 +141,11 @@ static void print_title(
 
 static void print_heading(const struct page *page, const char *first, const char *last)
 {
-	print(page, "%-18s %5s %8s %8s %13s %13s  %s", first, "BUSY", "LAUNCH/S",
-		"COPIED/S", "DEVICE-MEMORY", "HOST-MEMORY", last);
+	char column[80];
+
+	print(page, "%-16s %5s %5s %5s %8s %8s %11s%s  %s", first, "BUSY", "HELD",
+		"QUEUE", "LAUNCH/S", "COPIED/S", "DEVICE-MEM",
+		wide(page, "HOST-MEM", column), last);
 }
 
 static void print_processes(const struct page *page, const struct table *table,
@@ -136,7 +153,7 @@ static void print_processes(const struct page *page, const struct table *table,
 {
 	size_t n = 0;
 
-	print_heading(page, "PID PROCESS", "MACHINE");
+	print_heading(page, "PID PROCESS", "MACHINE       LAST-ERROR");
 	for (size_t i = 0; n < n_most && i < sample->n_sessions; i++) {
 		if (!is_shown(table, &sample->sessions[i]))
 			continue;
@@ -174,12 +191,20 @@ void table_print(const struct table *table, const struct sample *sample, FILE *f
 
 static json_t *json_of_use(const struct sample_use *use)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:f, s:f, s:f, s:f}", "name", use->name,
-		"busy_percent", use->busy < 0 ? json_null() : json_integer(use->busy),
-		"device_memory", output_number(use->device_memory), "host_memory",
-		output_number(use->host_memory), "calls_per_second", use->rates.calls,
-		"launches_per_second", use->rates.launches, "copies_per_second",
-		use->rates.copies, "bytes_per_second", use->rates.bytes);
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f}",
+		"name", use->name, "busy_percent",
+		use->busy < 0 ? json_null() : json_integer(use->busy), "queued_percent",
+		use->queued < 0 ? json_null() : json_integer(use->queued),
+		"queued_launches",
+		use->has_pending ? output_number(use->pending) : json_null(),
+		"device_memory", output_number(use->device_memory),
+		"device_memory_evicted", output_number(use->device_memory_evicted),
+		"host_memory", output_number(use->host_memory), "calls_per_second",
+		use->rates.calls, "launches_per_second", use->rates.launches,
+		"copies_per_second", use->rates.copies, "bytes_per_second",
+		use->rates.bytes, "device_time_per_second", use->rates.used,
+		"held_time_per_second", use->rates.held);
 }
 
 static json_t *json_of_vm(const struct sample_vm *vm)
@@ -201,6 +226,7 @@ static json_t *json_of_session(const struct sample_session *session)
 	json_object_set_new(json, "vm", json_string(session->vm));
 	json_object_set_new(json, "number", output_number(session->number));
 	json_object_set_new(json, "pid", output_number(session->pid));
+	json_object_set(json, "last_error", session->error);
 	json_object_set_new(json, "calls", output_number(session->counts.calls));
 	json_object_set_new(json, "launches", output_number(session->counts.launches));
 	json_object_set_new(json, "copies", output_number(session->counts.copies));

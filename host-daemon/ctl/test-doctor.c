@@ -166,6 +166,25 @@ TEST(limits_that_exceed_the_memory_together_are_named)
 	stop();
 }
 
+TEST(machines_without_control_groups_are_named)
+{
+	start(NULL);
+	check_finding(doctor_look_at_groups, VGPU_FINDING_WARN, "measurements only");
+	put("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	put("/proc/7/cgroup", "0::/a/vgpud.service\n");
+	put("/cg/a/vgpud.service/cgroup.subtree_control", "cpu memory\n");
+	check_finding(doctor_look_at_groups, VGPU_FINDING_WARN, "measurements only");
+	put("/proc/7/cgroup", "0::/a/vgpud.service/vgpud-main\n");
+	check_finding(doctor_look_at_groups, VGPU_FINDING_OK, "limits its memory");
+	put("/cg/a/vgpud.service/cgroup.subtree_control", "cpu\n");
+	check_finding(doctor_look_at_groups, VGPU_FINDING_WARN, "measurements only");
+	put("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup cgroup rw,cpu\n");
+	check_finding(doctor_look_at_groups, VGPU_FINDING_WARN, "measurements only");
+	doctor.pid = 0;
+	check_finding(doctor_look_at_groups, VGPU_FINDING_WARN, "not known");
+	stop();
+}
+
 TEST(huge_pages_have_to_be_reserved)
 {
 	start("[vm a]\nsocket = /a\nsize = 2G\nhugepages = hugetlb\n");

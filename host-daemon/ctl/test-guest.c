@@ -81,3 +81,13 @@ TEST(limits_that_are_nearly_reached_are_named)
 	vm.host_memory_limit = UINT64_MAX;
 	check_finding(3, VGPU_FINDING_WARN, "nearly reached");
 }
+
+TEST(ends_for_lack_of_memory_are_named)
+{
+	set_up();
+	vm.oom_kills = 3;
+	guest_look(&found, &details);
+	check_eq(found.n, 5);
+	check_eq(found.list[4].level, VGPU_FINDING_WARN);
+	check(strstr(found.list[4].text, "3 so far"));
+}

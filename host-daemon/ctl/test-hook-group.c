@@ -40,6 +40,17 @@ TEST(a_name_and_a_number)
 	check_eq(group_of("  group=\"+4712\" # ours\n"), 4712);
 }
 
+TEST(a_group_is_found_by_its_name_or_number)
+{
+	check_eq(hook_group_find("root"), 0);
+	check_eq(hook_group_find("4711"), 4711);
+	check_eq(hook_group_find("+4711"), 4711);
+	check_eq(hook_group_find("no-such-group"), (gid_t)-1);
+	check_eq(hook_group_find("-1"), (gid_t)-1);
+	check_eq(hook_group_find("+"), (gid_t)-1);
+	check_eq(hook_group_find(""), (gid_t)-1);
+}
+
 TEST(the_last_line_counts)
 {
 	check_eq(group_of("group = \"1\"\ngroup = \"2\"\n"), 2);

@@ -187,6 +187,29 @@ TEST(a_table_fits_the_screen)
 	sample_deinit(&sample);
 }
 
+TEST(eighty_columns_have_the_name_of_a_process_and_of_its_machine)
+{
+	struct table table = { .columns = 80 };
+	struct sample sample = { 0 };
+	char *text;
+	size_t longest;
+
+	add(&sample, "machine-one", 1, 100000);
+	text = print(&table, &sample);
+	count_lines(text, &longest);
+	check(longest <= 80);
+	check(strstr(text, "  SESSIONS\n"));
+	check(strstr(text, "  machine-one "));
+	check(!strstr(text, "HOST-MEM"));
+	free(text);
+	table.columns = 92;
+	text = print(&table, &sample);
+	check(strstr(text, "HOST-MEM"));
+	check(strstr(text, "  machine-one "));
+	free(text);
+	sample_deinit(&sample);
+}
+
 TEST(all_of_a_table_without_a_screen_is_printed)
 {
 	struct table table = { .columns = 200 };

@@ -16,7 +16,8 @@ _vgpuctl() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--socket | --vram | --size | --wait | --connect | --interval | --sort)
+		--socket | --vram | --size | --wait | --connect | --interval | --sort | \
+			--process | --call | --output | -o | --seconds | --merge)
 			i=$((i + 1))
 			;;
 		-*) ;;
@@ -29,12 +30,13 @@ _vgpuctl() {
 			;;
 		esac
 	done
-	if [ "$last" = --socket ]; then
+	if [[ $last == @(--socket|--output|-o|--merge) ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 	fi
 	if [ "$last" = --sort ]; then
 		list='busy launches copies memory host name'
+		[ "$verb" != stats ] || list='time count p50 p90 p99 max name'
 		mapfile -t COMPREPLY < <(compgen -W "$list" -- "$word")
 		return
 	fi
@@ -44,11 +46,18 @@ _vgpuctl() {
 		;;
 	-*:detach) list='--connect --json --socket --help' ;;
 	-*:doctor) list='--guest --json --socket --help' ;;
+	-*:record)
+		list='--output --process --command --seconds --size'
+		list+=' --json --socket --help'
+		;;
+	-*:stats) list='--process --call --sort --json --socket --help' ;;
 	-*:top) list='--once --interval --sort --json --socket --help' ;;
-	-*:set) list='--persistent --json --socket --help' ;;
+	-*:trace) list='--output --seconds --merge --json --socket --help' ;;
+	-*:set | -*:pause | -*:resume) list='--persistent --json --socket --help' ;;
 	-*) list='--json --socket --help --version' ;;
 	:|[!-]*:)
-		list='list show set attach detach hook doctor logs log-level top version'
+		list='list show set pause resume attach detach hook doctor logs'
+		list+=' log-level record stats top trace version'
 		;;
 	*:attach | *:detach | *:hook) list=$(virsh -q list --all --name 2>/dev/null) ;;
 	*:log-level) list='none error warning info debug' ;;
@@ -64,7 +73,7 @@ _vgpuctl() {
 		[[ " ${COMP_WORDS[*]} " != *" --guest "* ]] || [ -n "$vm" ] ||
 			list=$(_vgpuctl_ask "$names" list)
 		;;
-	*:show | *:logs | *:top)
+	*:show | *:pause | *:resume | *:logs | *:record | *:stats | *:top | *:trace)
 		[ -n "$vm" ] || list=$(_vgpuctl_ask "$names" list)
 		;;
 	esac

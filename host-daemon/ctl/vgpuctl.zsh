@@ -20,6 +20,10 @@ _vgpuctl_columns() {
 	compadd busy launches copies memory host name
 }
 
+_vgpuctl_times() {
+	compadd time count p50 p90 p99 max name
+}
+
 _vgpuctl_domains() {
 	local -a names
 	names=(${(f)"$(virsh -q list --all --name 2>/dev/null)"})
@@ -37,13 +41,18 @@ verbs=(
 	'list:the virtual machines and their use'
 	'show:one of them'
 	'set:change settings of one'
+	'pause:keep the devices from one'
+	'resume:give it its device time again'
 	'attach:give a domain of libvirt a device'
 	'detach:take it away'
 	'hook:what libvirt calls'
 	'doctor:look for what this host or a guest lacks'
 	'logs:the lines of the log about one'
 	'log-level:change the level of the log'
+	'record:write all calls of a process to a file'
+	'stats:how long calls took'
 	'top:who uses the devices'
+	'trace:write what its processes do to a file'
 	'version:of vgpuctl and vgpud'
 )
 local curcontext=$curcontext state line
@@ -59,6 +68,10 @@ argument)
 		_arguments $common '--persistent[also in its file]' \
 			'1:machine:_vgpuctl_vms' '*:setting:_vgpuctl_settings'
 		;;
+	pause|resume)
+		_arguments $common '--persistent[also in its file]' \
+			'1:machine:_vgpuctl_vms'
+		;;
 	attach)
 		_arguments $common '--vram=[limit of device memory]:size' \
 			'--size=[shared memory]:size' '--connect=[of libvirt]:uri' \
@@ -73,10 +86,30 @@ argument)
 		_arguments $common '--guest[look at a machine]' \
 			'1:machine:_vgpuctl_vms'
 		;;
+	record)
+		_arguments $common \
+			'(-o --output)'{-o,--output=}'[file]:file:_files' \
+			'--process=[of the guest]:pid' '--command=[its name]:name' \
+			'--seconds=[how long]:seconds' '--size=[of the file]:size' \
+			'1:machine:_vgpuctl_vms'
+		;;
+	stats)
+		_arguments $common '--process=[of the guest]:pid' \
+			'--call=[how its name begins]:name' \
+			'--sort=[by a column]:column:_vgpuctl_times' \
+			'1:machine:_vgpuctl_vms'
+		;;
 	top)
 		_arguments $common '--once[print it once]' \
 			'--interval=[between two looks]:seconds' \
 			'--sort=[by a column]:column:_vgpuctl_columns' \
+			'1:machine:_vgpuctl_vms'
+		;;
+	trace)
+		_arguments $common \
+			'(-o --output)'{-o,--output=}'[file]:file:_files' \
+			'--seconds=[how long]:seconds' \
+			'--merge=[trace of a program]:file:_files' \
 			'1:machine:_vgpuctl_vms'
 		;;
 	log-level) _arguments $common '1:level:(none error warning info debug)' ;;
