@@ -6,8 +6,8 @@
  * has, and then the guest needs one as new, although the older versions would do: glibc
  * 2.34 moved all of libpthread and libdl into libc.so.6, with new versions. For the
  * functions here the linker is told --wrap, so that the guest's files call what is
- * below, which is bound to the versions of glibc 2.2.5 to 2.28. On guests where they are
- * still in libpthread.so.0 and libdl.so.2, the loader finds them there.
+ * below, which is bound to the versions of glibc 2.2.5 to 2.28, in libpthread.so.0 and
+ * libdl.so.2: see stand-in.c.
  *
  * It is compiled without optimisation at link time, which would lose .symver.
  */

@@ -177,9 +177,13 @@ build_driver() {
 	fi
 }
 
+# The ldconfig of this system knows the folders of this system: /usr/lib64 of RHEL and its
+# like is none where Debian runs it, and would be lost from the cache.
 tell_loader() {
 	if [ -n "$root" ]; then
-		ldconfig -r "$root"
+		folder=/usr/lib64
+		[ -e "$root$folder/libc.so.6" ] || folder=
+		ldconfig -r "$root" ${folder:+"$folder"}
 		return
 	fi
 	ldconfig

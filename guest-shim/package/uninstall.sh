@@ -56,7 +56,10 @@ done <"$root$lib/manifest"
 find "$root/usr/src/vgpu-@VERSION@" -depth -type d -exec rmdir {} + 2>/dev/null || true
 rmdir "$root$lib" || note "$root$lib is kept: it holds files of others"
 if [ -n "$root" ]; then
-	ldconfig -r "$root"
+	# See install.sh.
+	folder=/usr/lib64
+	[ -e "$root$folder/libc.so.6" ] || folder=
+	ldconfig -r "$root" ${folder:+"$folder"}
 else
 	ldconfig
 	! command -v udevadm >/dev/null || udevadm control --reload || true

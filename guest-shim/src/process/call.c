@@ -366,7 +366,7 @@ CUresult shim_call_async(
 			return result;
 	}
 	if (call->wants_result || shim_environment.is_synchronous ||
-		shim_channel_has_capture())
+		shim_channel_wants_replies())
 		return exchange(thread, call, request, &vgpu__any_reply__descriptor, NULL,
 			stream);
 	return submit_context(thread) && submit_here(thread, call->id, 0, request, stream)

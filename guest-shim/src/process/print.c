@@ -37,7 +37,9 @@ static bool fetch_piece(uint64_t *positionp)
 	if (piece->lost)
 		vgpu_log_warning("%llu bytes that kernels printed were lost",
 			(unsigned long long)piece->lost);
-	fwrite(piece->text.data, 1, piece->text.len, piece->is_error ? stderr : stdout);
+	if (piece->text.len)
+		fwrite(piece->text.data, 1, piece->text.len,
+			piece->is_error ? stderr : stdout);
 	*positionp = piece->position;
 	return piece->text.len;
 }

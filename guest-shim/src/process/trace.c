@@ -35,6 +35,8 @@
 /* Room that arguments leave for the end of the line. */
 #define TAIL_MAX (80 + SENT_MAX)
 #define SENT_MAX 20
+/* What a switch as value means, which is how other programs' variables are set. */
+#define DEFAULT_PATTERN "vgpu-trace.%p"
 
 /* Never freed: another thread may be writing by it. There is one a process. */
 struct trace_file {
@@ -125,13 +127,26 @@ static const struct trace_file *current_file(void)
 	return file;
 }
 
+/* "no" is a file's name, too, but nobody's: a program that asks for no trace gets none.
+ */
+static const char *read_pattern(void)
+{
+	const char *pattern = secure_getenv("VGPU_TRACE");
+
+	if (!pattern || !*pattern || !strcmp(pattern, "0") || !strcmp(pattern, "no"))
+		return NULL;
+	if (!strcmp(pattern, "1") || !strcmp(pattern, "yes"))
+		return DEFAULT_PATTERN;
+	return pattern;
+}
+
 /* A program with more rights than its user must not write where its user says. */
 __attribute__((__constructor__)) static void start(void)
 {
-	const char *pattern = secure_getenv("VGPU_TRACE");
+	const char *pattern = read_pattern();
 	int r;
 
-	if (!pattern || !*pattern)
+	if (!pattern)
 		return;
 	r = strlen(pattern) < sizeof(output.pattern) ? 0 : -ENAMETOOLONG;
 	if (!r) {

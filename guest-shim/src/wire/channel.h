@@ -72,6 +72,17 @@ static inline bool shim_channel_has_capture(void)
 	/* Partner: the worker's release store. It shares a cache line with n_faults,
 	 * which is read before each call anyway. */
 	return __builtin_expect(
+		__atomic_load_n(&shim_channel.control->n_captures, __ATOMIC_ACQUIRE) &
+			~VGPU_CAPTURES_NONE,
+		0);
+}
+
+/* Whether the host asks for a reply to each call: for a capture, or because the device
+ * memory of the process is elsewhere, and may not find room again. */
+static inline bool shim_channel_wants_replies(void)
+{
+	/* Partner: as above. */
+	return __builtin_expect(
 		__atomic_load_n(&shim_channel.control->n_captures, __ATOMIC_ACQUIRE), 0);
 }
 
