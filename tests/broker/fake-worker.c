@@ -22,6 +22,7 @@
 
 static int control = -1;
 static struct worker_stats *stats;
+static int stats_fd = -1;
 static bool keeps_asking;
 static bool stays; /* does not obey STOP */
 static uint8_t *area;
@@ -84,6 +85,18 @@ static void take_memory(bool is_shared)
 		0);
 	if (map == MAP_FAILED)
 		exit(8);
+}
+
+/* 65 MiB of device memory, as softgpu has that of cuMemCreate(): claimed by
+ * nobody. */
+static void take_device_memory(void)
+{
+	static const char bytes[1 << 20] = "memory";
+
+	for (int i = 0; i < 65; i++)
+		if (pwrite(stats_fd, bytes, sizeof(bytes),
+			    WORKER_STATS_SIZE + i * (off_t)sizeof(bytes)) < 0)
+			exit(21);
 }
 
 /* Many numbered lines. */
@@ -479,6 +492,8 @@ static void behave(const struct control_assign *assign, int n_fds, int shm)
 		write_much();
 	if (!strcmp(comm, "hungry") || !strcmp(comm, "hoards"))
 		take_memory(!strcmp(comm, "hoards"));
+	if (!strcmp(comm, "lies"))
+		take_device_memory();
 	if (!strcmp(comm, "forge"))
 		write_alien();
 	if (!strcmp(comm, "deaf"))
@@ -533,11 +548,12 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--control"))
 			control = atoi(argv[i + 1]);
 		else if (!strcmp(argv[i], "--stats"))
-			stats = mmap(NULL, WORKER_STATS_SIZE, PROT_READ | PROT_WRITE,
-				MAP_SHARED, atoi(argv[i + 1]), 0);
+			stats_fd = atoi(argv[i + 1]);
 		else if (!strcmp(argv[i], "--softgpu-name"))
 			name = argv[i + 1];
 	}
+	stats = mmap(
+		NULL, WORKER_STATS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, stats_fd, 0);
 	check_fds();
 	if (!strcmp(name, "exits"))
 		exit(6);

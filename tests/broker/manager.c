@@ -18,10 +18,13 @@
 #include "manager.h"
 #include "test.h"
 
+#define GIVEN_MAX (MANAGER_FDS_MAX + MANAGER_OFFERS_MAX)
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t thread;
 static struct manager_fd kept[MANAGER_FDS_MAX];
-static unsigned int n_kept, n_ready;
+static struct manager_fd offers[MANAGER_OFFERS_MAX];
+static unsigned int n_kept, n_offers, n_ready;
 static bool is_paused, is_idle;
 static char path[108];
 static int socket_fd = -1, end[2];
@@ -49,6 +52,18 @@ void manager_add(const char *name, int fd)
 	check(n_kept < MANAGER_FDS_MAX);
 	kept[n_kept].fd = fd;
 	snprintf(kept[n_kept++].name, sizeof(kept->name), "%s", name);
+}
+
+void manager_offer(const char *name, int fd)
+{
+	check(n_offers < MANAGER_OFFERS_MAX);
+	offers[n_offers].fd = fd;
+	snprintf(offers[n_offers++].name, sizeof(offers->name), "%s", name);
+}
+
+void manager_withdraw(void)
+{
+	n_offers = 0;
 }
 
 static void handle(const char *text, int fd)
@@ -157,23 +172,26 @@ void manager_end(void)
  * open would be there or not, depending on how much is kept. */
 void manager_give(void)
 {
-	static char names[MANAGER_FDS_MAX * 65], number[16];
-	int copies[MANAGER_FDS_MAX];
+	static char names[GIVEN_MAX * 65], number[16];
+	struct manager_fd given[GIVEN_MAX];
+	const unsigned int n = n_offers + n_kept;
 
 	check_eq(setenv("NOTIFY_SOCKET", path, 1), 0);
 	check_eq(close_range(3, ~0u, CLOSE_RANGE_CLOEXEC), 0);
-	if (!n_kept)
+	if (!n)
 		return;
-	for (unsigned int i = 0; i < n_kept; i++) {
-		copies[i] = fcntl(kept[i].fd, F_DUPFD_CLOEXEC, 3 + MANAGER_FDS_MAX);
-		check(copies[i] >= 0);
+	memcpy(given, offers, n_offers * sizeof(*given));
+	memcpy(given + n_offers, kept, n_kept * sizeof(*given));
+	for (unsigned int i = 0; i < n; i++) {
+		given[i].fd = fcntl(given[i].fd, F_DUPFD_CLOEXEC, 3 + GIVEN_MAX);
+		check(given[i].fd >= 0);
 		if (i)
 			strcat(names, ":");
-		strcat(names, kept[i].name);
+		strcat(names, given[i].name);
 	}
-	for (unsigned int i = 0; i < n_kept; i++)
-		check_eq(dup2(copies[i], 3 + i), 3 + (int)i);
-	snprintf(number, sizeof(number), "%u", n_kept);
+	for (unsigned int i = 0; i < n; i++)
+		check_eq(dup2(given[i].fd, 3 + i), 3 + (int)i);
+	snprintf(number, sizeof(number), "%u", n);
 	setenv("LISTEN_FDS", number, 1);
 	setenv("LISTEN_FDNAMES", names, 1);
 	snprintf(number, sizeof(number), "%d", (int)getpid());

@@ -12,6 +12,7 @@
 #include "pair.h"
 
 #define MANAGER_FDS_MAX 256
+#define MANAGER_OFFERS_MAX 4
 
 struct manager_fd {
 	int fd;
@@ -45,6 +46,13 @@ void manager_remove(unsigned int i);
 
 /* Closes all, as when the service is stopped. */
 void manager_drop(void);
+
+/* Each next vgpud gets a duplicate of this descriptor before what is kept, as from a
+ * socket unit. At most MANAGER_OFFERS_MAX. */
+void manager_offer(const char *name, int fd);
+
+/* Offers nothing more. The descriptors stay the caller's. */
+void manager_withdraw(void);
 
 /* Takes no notifications for a while. */
 void manager_pause(bool paused);

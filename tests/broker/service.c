@@ -16,6 +16,7 @@ struct guest guest, qemu;
 uint32_t worker, in_qemu;
 char sections[512];
 struct pair_options options;
+const char *service_lines;
 
 const char *service_path(const char *name)
 {
@@ -32,6 +33,7 @@ void service_start_with(const char *argument, void (*before_fn)(void))
 		service_path("qemu"));
 	options = (struct pair_options){
 		.worker = FAKE_WORKER,
+		.vgpud_lines = service_lines,
 		.sections = sections,
 		.argument = argument,
 		.before_fn = before_fn,

@@ -19,6 +19,7 @@ extern struct guest guest, qemu;
 extern uint32_t worker, in_qemu;    /* their workers */
 extern char sections[512];	    /* more of the configuration: [vm qemu] */
 extern struct pair_options options; /* of the next vgpud */
+extern const char *service_lines;   /* of [vgpud], to be set before vgpud starts */
 
 /* Return: the path in the folder of the test, until the next call. */
 const char *service_path(const char *name);

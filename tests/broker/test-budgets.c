@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -92,6 +93,64 @@ TEST(processes_begin_at_a_limited_rate_and_all_of_them_begin)
 	stop();
 }
 
+#define N_FORKS 20
+#define N_EACH 50
+#define FORK_RATE 100
+
+/* Processes that begin one after the other; exits with 0 if all of them could. */
+static void begin_many(const char *path)
+{
+	struct guest own;
+
+	for (int i = 0; i < N_EACH; i++) {
+		guest_connect(&own, path);
+		guest_open(&own, 0, "app");
+		guest_close(&own, 0);
+		guest_disconnect(&own);
+	}
+	fflush(NULL);
+	_exit(0);
+}
+
+TEST(a_thousand_processes_begin_at_the_rate_and_another_vm_is_served_meanwhile)
+{
+	char section[256], path[160];
+	double begin = now();
+	int status, n_served = 0;
+	pid_t pids[N_FORKS];
+	struct guest other;
+
+	snprintf(path, sizeof(path), "%s/other", test_tmpdir());
+	snprintf(section, sizeof(section),
+		"[vm other]\ntransport = socket\nsocket = %s\n", path);
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .vm_lines = "process-rate = 100\nlog-lines = 10000\n",
+				  .sections = section,
+			  });
+	for (int i = 0; i < N_FORKS; i++) {
+		pids[i] = fork();
+		if (!pids[i])
+			begin_many(pair.socket);
+	}
+	while (pair_count_log(&pair, "session opened vm=test") < N_FORKS * N_EACH / 2) {
+		guest_connect(&other, path);
+		guest_open(&other, 0, "app");
+		guest_close(&other, 0);
+		guest_disconnect(&other);
+		n_served++;
+	}
+	check(n_served > 0);
+	for (int i = 0; i < N_FORKS; i++) {
+		check_eq(waitpid(pids[i], &status, 0), pids[i]);
+		check_eq(status, 0);
+	}
+	pair_wait_log(&pair, "session opened vm=test", N_FORKS * N_EACH);
+	/* Five times the rate at once, and the rest in its time. */
+	check(5 * FORK_RATE + FORK_RATE * (now() - begin) + 1 >= N_FORKS * N_EACH);
+	pair_stop(&pair);
+}
+
 TEST(hellos_that_are_taken_back_use_the_rate_up_too)
 {
 	double begin = now();
@@ -161,6 +220,61 @@ TEST(a_vm_whose_workers_take_too_much_memory_loses_the_largest)
 TEST(memory_files_that_a_worker_maps_count_as_its_memory)
 {
 	check_memory_is_bounded("hoards");
+}
+
+static void start_liar(const char *vm_lines)
+{
+	start(vm_lines);
+	guest_claim(&guest, 0, "lies");
+	guest_ask(&guest, 0, VGPU_CHANNEL_OPENING);
+}
+
+TEST(a_worker_with_more_device_memory_than_its_vm_may_have_is_ended)
+{
+	struct pair_session session;
+	struct guest other;
+
+	start_liar("device-memory = 32M\n");
+	guest_connect(&other, pair.socket);
+	guest_open(&other, 0, "app");
+	guest_wait(&guest, 0, VGPU_CHANNEL_DEAD);
+	check_eq(guest_entry(&guest, 0)->reason, VGPU_REASON_HOST);
+	pair_read_session(&pair, 0, &session);
+	check_str(session.reason, "host");
+	check_eq(pair_count_log(&pair, " MiB and says 0 MiB, is ended"), 1);
+	/* The one that does not lie goes on. */
+	check_eq(guest_entry(&other, 0)->state, VGPU_CHANNEL_OPEN);
+	guest_close(&other, 0);
+	guest_disconnect(&other);
+	stop();
+}
+
+/* Another VM's worker is ended after as many looks. */
+TEST(a_worker_within_the_limit_is_not_ended)
+{
+	char section[256], path[160];
+	struct guest other;
+
+	snprintf(path, sizeof(path), "%s/other", test_tmpdir());
+	snprintf(section, sizeof(section),
+		"[vm other]\ntransport = socket\nsocket = %s\ndevice-memory = 32M\n",
+		path);
+	pair_start(&pair, &(struct pair_options){
+				  .worker = FAKE_WORKER,
+				  .vm_lines = "device-memory = 64M\n",
+				  .sections = section,
+			  });
+	guest_connect(&guest, pair.socket);
+	guest_open(&guest, 0, "lies");
+	guest_connect(&other, path);
+	guest_claim(&other, 0, "lies");
+	guest_ask(&other, 0, VGPU_CHANNEL_OPENING);
+	guest_wait(&other, 0, VGPU_CHANNEL_DEAD);
+	check_eq(pair_count_log(&pair, "of device memory, and may have"), 1);
+	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
+	guest_disconnect(&other);
+	guest_close(&guest, 0);
+	stop();
 }
 
 /* They are empty, and no worker maps them. */

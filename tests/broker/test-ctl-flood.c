@@ -248,7 +248,23 @@ static void change_forever(void)
 			ctl_ask_set(fd, "test", "handles", i % 2 ? "1000" : "2000"));
 }
 
-TEST(an_administrator_who_changes_all_the_time_stops_no_vm)
+/* The broker that is asked first may be the one that the last change replaces. */
+static void check_served_soon(void)
+{
+	VgpuCtl__Reply *reply = NULL;
+
+	for (unsigned int i = 0; i < 10 && !reply; i++) {
+		const int fd = ctl_open();
+
+		reply = ctl_ask_list(fd);
+		close(fd);
+	}
+	check_eq(ctl_status_of(reply), VGPU_CTL__STATUS__OK);
+}
+
+/* A change costs the spare workers, too, and with sanitizers the start of one takes as
+ * long as a broker lives here. */
+TEST_SECONDS(an_administrator_who_changes_all_the_time_stops_no_vm, 300)
 {
 	struct user user;
 	struct guest guest;
@@ -262,7 +278,7 @@ TEST(an_administrator_who_changes_all_the_time_stops_no_vm)
 		use_vm();
 	check_eq(guest_entry(&guest, 0)->state, VGPU_CHANNEL_OPEN);
 	end_user(&user);
-	ctl_check_served();
+	check_served_soon();
 	guest_close(&guest, 0);
 	guest_disconnect(&guest);
 	pair_stop(&pair);

@@ -208,3 +208,24 @@ TEST_SECONDS(a_thousand_vms_that_come_and_go_leave_nothing, 300)
 	close(fd);
 	pair_stop(&pair);
 }
+
+TEST(processes_that_come_and_go_do_not_stop_the_heartbeat_of_others)
+{
+	static struct guest guest, other;
+	unsigned int n_rounds = 0;
+	uint64_t beat;
+
+	/* Of transport socket, where each is a VM. */
+	pair_start(&pair, &(struct pair_options){ .worker = FAKE_WORKER });
+	guest_connect(&guest, pair.socket);
+	beat = __atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED);
+	/* Many times as often as it beats, but no more than the keeper accepts. */
+	while (__atomic_load_n(&guest.header->heartbeat, __ATOMIC_RELAXED) <= beat + 3) {
+		check(n_rounds++ < 1000);
+		guest_connect(&other, pair.socket);
+		guest_disconnect(&other);
+		usleep(10000);
+	}
+	guest_disconnect(&guest);
+	pair_stop(&pair);
+}

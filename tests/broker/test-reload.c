@@ -120,6 +120,22 @@ TEST(a_new_section_is_a_new_place_to_come_in)
 	pair_stop(&pair);
 }
 
+/* The broker that ends the session is replaced before its worker has exited. */
+TEST(sessions_of_a_vm_that_is_gone_are_counted_to_their_end)
+{
+	struct pair_session session;
+
+	start_default();
+	check_eq(kill(worker, SIGSTOP), 0);
+	guest_disconnect(&guest);
+	pair_wait_log(&pair, "the VM disconnected", 1);
+	reload();
+	kill(worker, SIGCONT); /* it may have been killed already */
+	pair_read_session(&pair, 0, &session);
+	check_eq(session.worker, worker);
+	pair_stop(&pair);
+}
+
 TEST(a_section_that_has_gone_takes_its_guests_along_and_no_others)
 {
 	struct guest other;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each source of guest library, worker, broker, keeper and vgpuctl has a unit test beside it, or
-tests/build/untested names the reason.
+"""Each source of guest library, worker, broker, keeper, vgpuctl and vgpu-metrics has a unit test
+beside it, or tests/build/untested names the reason.
 
     test_units.py SOURCE
 """
@@ -17,7 +17,7 @@ import tap  # noqa: E402
 FOLDERS = ("guest-shim/doctor", "guest-shim/nvml", "guest-shim/runtime", "guest-shim/smi",
            "guest-shim/src",
            "host-daemon/broker", "host-daemon/ctl", "host-daemon/keeper",
-           "host-daemon/vgpud", "host-daemon/worker")
+           "host-daemon/metrics", "host-daemon/replay", "host-daemon/vgpud", "host-daemon/worker")
 
 
 def untested():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The version of meson.build is the one of the packages, the news and README.md, and the
-packages of Debian and of RPM are of the same date.
+packages of Debian and of RPM are of the same date and maintainer.
 
     test_versions.py SOURCE
 """
@@ -30,6 +30,11 @@ SHORT = "README.md"
 DATES = {
     "debian/changelog": r"^ -- .* <.*>  (.+)$",
     "scripts/vgpu.spec": r"^%changelog\n\* (\S+ +\S+ +\d+ +\d{4}) ",
+}
+MAINTAINERS = {
+    "debian/control": r"^Maintainer: (.+)$",
+    "debian/changelog": r"^ -- (.* <.*>)  .+$",
+    "scripts/vgpu.spec": r"^%changelog\n\* \S+ +\S+ +\d+ +\d{4} (.+ <.*>) - ",
 }
 
 
@@ -88,6 +93,12 @@ def test_both_kinds_of_packages_have_the_same_date():
     assert debian == rpm, (debian, rpm)
     # strptime() does not compare the day of the week with the date.
     assert text.split()[0] == rpm.strftime("%a"), text
+
+
+def test_both_kinds_of_packages_have_the_same_maintainer():
+    found = {name: re.search(line, read(name), re.M) for name, line in MAINTAINERS.items()}
+    names = {name: match and match[1] for name, match in found.items()}
+    assert None not in names.values() and len(set(names.values())) == 1, names
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ from host import Host  # noqa: E402  pylint: disable=wrong-import-position
 
 CTL = BUILD / "host-daemon/ctl/vgpuctl"
 FAILED, USAGE, NO_VGPUD, DENIED, NO_VM, REFUSED = 1, 2, 3, 4, 5, 6
-VERBS = ["list", "show", "set", "attach", "detach", "hook", "doctor", "logs",
-         "log-level", "top", "version"]
+VERBS = ["list", "show", "set", "pause", "resume", "attach", "detach", "hook", "doctor",
+         "logs", "log-level", "record", "stats", "top", "trace", "version"]
 FILE = "# mine\n[vm two]\ntransport = socket\nsocket = {}\n\nhandles = 99 ; few\n"
 
 
@@ -93,8 +93,8 @@ class Ctl(unittest.TestCase):
             "top", "--interval", "1", "two")["vms"]], ["two"])
         lines = self.run_ctl("top", "--once", "--interval", "1")[0].splitlines()
         self.assertRegex(lines[0], "^2 virtual machines, 0 processes, sorted by busy$")
-        self.assertRegex(lines[1], "^MACHINE +BUSY +LAUNCH/S ")
-        self.assertRegex(lines[2], "^raw +- +0 +0 ")
+        self.assertRegex(lines[1], "^MACHINE +BUSY +HELD +QUEUE +LAUNCH/S ")
+        self.assertRegex(lines[2], r"^raw +- +0\.00 +- +0 +0 ")
         self.run_ctl("top", "--once", "--interval", "1", "three", status=NO_VM)
         self.assertRegex(self.run_ctl("top", status=USAGE, stdin=subprocess.DEVNULL)[1],
                          "not a terminal")
@@ -132,10 +132,10 @@ class Ctl(unittest.TestCase):
                                    lambda _, main: os.write(main, b"q"))
         self.assertEqual(status, 0)
         self.assertIn("sorted by busy", drawn[1])
-        self.assertRegex(drawn[1], r"two +- +0 ")
+        self.assertRegex(drawn[1], r"two +- +0\.00 +- +0 ")
         self.assertIn("q quit", drawn[1])
         self.assertIn("sorted by launches", drawn[2])
-        self.assertNotRegex(drawn[3], r"two +- +0 ")
+        self.assertNotRegex(drawn[3], r"two +- +0\.00 +- +0 ")
         self.assertIn("PID PROCESS", drawn[3])
         self.assertIn("do nothing", drawn[4])
         self.assertNotIn("PID PROCESS", drawn[5])
@@ -165,6 +165,42 @@ class Ctl(unittest.TestCase):
         self.host.process.send_signal(signal.SIGHUP)
         self.host.wait_for("SIGHUP: .* is in force")
         self.assertEqual(self.setting("handles"), "99")
+
+    def test_pause_and_resume(self):
+        before = self.two.read_text()
+        self.assertEqual(self.json("pause", "two"), {"changed": True, "file": None})
+        self.assertEqual(self.setting("paused"), "yes")
+        self.assertEqual(self.run_ctl("pause", "two")[0], "it was so already\n")
+        self.assertEqual(self.two.read_text(), before)
+        self.assertTrue(self.json("resume", "two")["changed"])
+        self.assertEqual(self.setting("paused"), "no")
+        self.assertFalse(self.json("resume", "two")["changed"])
+        self.assertEqual(self.json("pause", "--persistent", "two")["file"], str(self.two))
+        self.assertIn("paused = yes", self.two.read_text())
+        self.host.process.send_signal(signal.SIGHUP)
+        self.host.wait_for("SIGHUP: .* is in force")
+        self.assertEqual(self.setting("paused"), "yes")
+        self.run_ctl("resume", "--persistent", "two")
+        self.assertIn("paused = no", self.two.read_text())
+
+    def test_what_keeps_a_limit_of_cpu_time_is_shown(self):
+        shown = self.json("show", "two")
+        self.assertEqual((shown["cpu_limit"], shown["cpu_limit_by"]), (None, None))
+        # Not started with --own-group.
+        self.assertEqual((shown["host_memory_limit_by"], shown["oom_kills"]), ("measured", 0))
+        self.assertRegex(self.run_ctl("show", "two")[0], r"  host memory    \S+, measured\n")
+        self.run_ctl("set", "two", "cpu=50")
+        shown = self.json("show", "two")
+        self.assertEqual(shown["cpu_limit"], 50)
+        words = {"cgroup": "by a control group", "kernels": "kernels only",
+                 "none": "nothing keeps it"}
+        self.assertIn(f"cpu limit      50 %, {words[shown['cpu_limit_by']]}\n",
+                      self.run_ctl("show", "two")[0])
+        if shown["cpu_limit_by"] != "cgroup":
+            self.host.wait_for("cpu = of 1 virtual machines is kept for kernels of softgpu "
+                               "only: ")
+        self.run_ctl("set", "two", "cpu=")
+        self.assertNotIn("cpu limit", self.run_ctl("show", "two")[0])
 
     def test_set_persistent(self):
         before = self.two.read_text()
@@ -253,8 +289,8 @@ class Ctl(unittest.TestCase):
     def test_doctor(self):
         findings = self.doctor()
         self.assertEqual(set(findings), {
-            "vgpud", "configuration", "kvm", "io_uring", "driver", "memory", "hugepages",
-            "files", "qemu", "libvirt"})
+            "vgpud", "configuration", "kvm", "io_uring", "driver", "memory",
+            "control-groups", "hugepages", "files", "qemu", "libvirt"})
         self.assertIn("2 machines", findings["configuration"]["text"])
         for subject in ("vgpud", "configuration", "io_uring", "driver", "files"):
             self.assertEqual(findings[subject]["level"], "ok", findings)
@@ -425,10 +461,14 @@ class Ctl(unittest.TestCase):
         self.assertEqual(self.complete("set", "--pers"), ["--persistent"])
         self.assertEqual(self.complete("--json", "set", "two", "handl"), ["handles="])
         self.assertEqual(self.complete("set", "two", "sock"), ["socket-mode="])
+        self.assertEqual(self.complete("pause", "--p"), ["--persistent"])
+        self.assertEqual(self.complete("resume", "t"), ["two"])
         self.assertEqual(self.complete("attach", "--v"), ["--vram"])
         self.assertEqual(self.complete("log-level", "e"), ["error"])
         self.assertEqual(self.complete("top", "--o"), ["--once"])
         self.assertEqual(self.complete("top", "--sort", "l"), ["launches"])
+        self.assertEqual(self.complete("stats", "--sort", "p9"), ["p90", "p99"])
+        self.assertEqual(self.complete("stats", "--c"), ["--call"])
         self.assertEqual(self.complete("list", ""), [])
         self.assertEqual(self.complete("doctor", "--g"), ["--guest"])
         self.assertEqual(self.complete("doctor", ""), [])

@@ -8,7 +8,6 @@ Domains are those of libvirt's test driver, which lives in vgpuctl itself and re
 nothing: one that has the device already, and one that does not.
 """
 
-import ctypes
 import json
 import os
 import subprocess
@@ -21,15 +20,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 
 import tap  # noqa: E402  pylint: disable=wrong-import-position
 from host import Host  # noqa: E402  pylint: disable=wrong-import-position
+from mounts import (  # noqa: E402  pylint: disable=wrong-import-position
+    MS_BIND, MS_RDONLY, MS_REMOUNT, call, find_lack, mount)
 
 CTL = BUILD / "host-daemon/ctl/vgpuctl"
 KILL_AT = BUILD / "tests/ctl/kill-at"
 HAS_LIBVIRT = sys.argv[2] == "yes"
 FAILED, REFUSED = 1, 6
 KILLED, ENDED, UNTRACED = 0, 1, 77
-CLONE_NEWNS = 0x20000
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
-LIBC = ctypes.CDLL(None, use_errno=True)
 NO_ROOM, READ_ONLY = "No space left on device", "Read-only file system"
 
 DOMAIN = """<node><domain type='test'><name>one</name><memory unit='MiB'>64</memory>
@@ -38,28 +36,6 @@ DOMAIN = """<node><domain type='test'><name>one</name><memory unit='MiB'>64</mem
 DEVICE = """<shmem name='vgpu-one'><model type='ivshmem-doorbell'/><server path='{}'/>
 <msi vectors='32' ioeventfd='on'/></shmem>"""
 FILE = "[vm two]\ntransport = socket\nsocket = {}\nhandles = 99\n"
-
-
-def call(name, *arguments):
-    if getattr(LIBC, name)(*arguments):
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
-
-
-def mount(source, target, kind, flags, data=None):
-    call("mount", *(ctypes.c_char_p(str(text).encode() if text else None)
-                    for text in (source, target, kind)), ctypes.c_ulong(flags),
-         ctypes.c_char_p(data.encode() if data else None))
-
-
-def find_lack():
-    """Returns why nothing can be mounted here, or None. The mounts are this process's."""
-    try:
-        call("unshare", CLONE_NEWNS)
-        mount(None, "/", None, MS_REC | MS_PRIVATE)
-    except OSError as error:
-        return f"mounts need root: {error}"
-    return None
 
 
 LACK = find_lack()

@@ -9,6 +9,7 @@ test_libvirt.py has libvirt itself call it.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,7 @@ DOMAIN = """<domain type='qemu' id='2'>
     <emulator>/usr/bin/qemu-system-x86_64</emulator>
     {devices}
   </devices>
+  {labels}
 </domain>
 """
 DEVICE = """<shmem name='vgpu'>
@@ -63,9 +65,9 @@ class Hook(unittest.TestCase):
     def device(self, name="one", model="ivshmem-doorbell", folder=None):
         return DEVICE.format(model=model, socket=f"{folder or self.folder}/{name}.sock")
 
-    def domain(self, devices=None, settings="", uuid=FIRST):
+    def domain(self, devices=None, settings="", uuid=FIRST, labels=""):
         metadata = f"<v:vm xmlns:v='{NAMESPACE}' {settings}/>" if settings else ""
-        return DOMAIN.format(uuid=uuid, metadata=metadata,
+        return DOMAIN.format(uuid=uuid, metadata=metadata, labels=labels,
                              devices=self.device() if devices is None else devices)
 
     def hook(self, operation, domain, status=0, command=(CTL, "--socket"), socket=None):
@@ -120,6 +122,26 @@ class Hook(unittest.TestCase):
         text = (self.files / "one.conf").read_text()
         self.assertIn("\nsize = 512M\n", text)
         self.assertNotIn("device-memory", text)
+
+    def group(self, *labels):
+        """The socket's group, as the file has it, of a domain with these labels."""
+        self.hook("prepare", self.domain(labels="".join(
+            f"<seclabel type='static' model='{model}'><label>{label}</label></seclabel>"
+            for model, label in labels)))
+        text = (self.files / "one.conf").read_text()
+        self.hook("release", self.domain())
+        found = re.findall(r"^socket-group = (\d+)$", text, re.M)
+        return int(found[0]) if found else None
+
+    @unittest.skipIf(os.geteuid(), "without root QEMU has the caller's group")
+    def test_a_domain_with_a_user_of_its_own(self):
+        usual = self.group()
+        self.assertEqual(self.group(("dac", "+64201:+64202")), 64202)
+        self.assertEqual(self.group(("dac", "root:root")), 0)
+        self.assertEqual(self.group(("apparmor", "x:+64201"), ("dac", "nobody:+64203")), 64203)
+        # Those that libvirt refuses itself.
+        for label in ("", "+64201", "nobody:", "nobody:no-such-group", "a:b:+64201"):
+            self.assertEqual(self.group(("dac", label)), usual, label)
 
     def test_settings_that_are_wrong_prevent_the_start(self):
         for settings, pattern in (

@@ -23,6 +23,7 @@ HAS_LIBVIRT = sys.argv[2] == "yes"
 FAILED, USAGE, NO_VGPUD, NO_VM, REFUSED = 1, 2, 3, 5, 6
 # Keys that have no default are there, so that they are shown.
 FILE = ("[vm two]\ntransport = socket\nsocket = {}\ndevice-memory = 1G\nhost-memory = 8G\n"
+        "copy-bandwidth = 1G\ndevices = 0\ncpu = 100\n"
         "socket-group = 0\n")
 
 PATHS = ("", "relative/path")
@@ -36,11 +37,16 @@ VGPUD_KEYS = {
     "worker": PATHS, "softgpu": PATHS, "null-driver": PATHS, "sensors": PATHS,
     "nvml": ("", "yes", "relative/path"),
     "log-file": PATHS,
+    "flight-folder": PATHS,
     "log-level": ("", "loud", "4"),
     "ctl-socket": ("", "yes", "/" + 108 * "s"),
     "ctl-admins": GROUPS, "ctl-monitors": GROUPS,
     "warm-workers": NUMBERS + ("4097",),
     "max-workers": NUMBERS + ("0", "4097"),
+    "quantum": NUMBERS + ("0", "1001"),
+    "device-memory-total": SIZES,
+    "meter": TRUTHS,
+    "evict-idle": NUMBERS + ("0", "86401"),
     "sandbox": TRUTHS, "allow-unprivileged": TRUTHS,
     "worker-uids": ("", "70000", "1-2", "999-5000", "74095-70000", "70000-74095x"),
     "softgpu-name": ("",),
@@ -60,8 +66,16 @@ VM_KEYS = {
     "size": SIZES + ("32M", "48M", "512G"),
     "hugepages": ("", "yes", "hugetlb"),
     "device-memory": SIZES, "image-memory": SIZES, "image-store": SIZES, "host-memory": SIZES,
+    "copy-bandwidth": SIZES + ("1023K",),
     "handles": NUMBERS + ("15", "262145"),
+    "cpu": NUMBERS + ("0", "100001", "50%"),
+    "max-threads": NUMBERS + ("0", "1025"),
     "max-processes": NUMBERS + ("0", "4097"),
+    "weight": NUMBERS + ("0", "10001"),
+    "priority": ("", "highest", "0"),
+    "devices": NUMBERS + ("64", "0,0", "0,", "GPU-abc", "MIG-0123", "all"),
+    "paused": ("", "maybe", "1"),
+    "evictable": ("", "maybe", "1"),
     "process-rate": NUMBERS + ("0", "1001"),
     "log-lines": NUMBERS + ("0", "100001"),
     "softgpu-launch-timeout": NUMBERS + ("86401",),
@@ -74,17 +88,19 @@ OF_SECTION = {("memory", "/dev/shm/it-is-for-plain"), ("memory-owner", "0"),
 
 OPTIONS = {"--persistent": [], "--connect": ["test:///default"], "--config": [],
            "--size": ["256M"], "--vram": ["1G"], "--wait": ["1"], "--once": [],
-           "--interval": ["1"], "--sort": ["name"]}
-VERBS = {"list": [], "show": ["two"], "set": ["two", "handles=77"], "attach": ["two"],
-         "detach": ["two"], "doctor": [], "logs": ["two"], "log-level": ["debug"],
-         "version": []}
+           "--interval": ["1"], "--sort": ["name"], "--process": ["1"], "--call": ["cu"],
+           "--output": ["trace"], "--seconds": ["1"], "--merge": ["trace"],
+           "--command": ["sleep"]}
+VERBS = {"list": [], "show": ["two"], "set": ["two", "handles=77"], "pause": ["two"],
+         "resume": ["two"], "attach": ["two"], "detach": ["two"], "doctor": [],
+         "logs": ["two"], "log-level": ["debug"], "stats": ["two"], "version": []}
 NAMES = ("three", "x" * 5000, "../two", "two\n", "[vm two]", "\033[2J", "two ", "TWO", "%s%n",
          b"\xff\xfe")
 
 
 def keys_of(kind):
     text = (SOURCE / "host-daemon/vgpud/config.c").read_text()
-    return set(re.findall(rf'^\t{kind}_KEY\("([^"]+)"', text, re.M))
+    return set(re.findall(rf'^\t{kind}_(?:KEY|NUMBER)\("([^"]+)"', text, re.M))
 
 
 class Mistakes(unittest.TestCase):
@@ -166,7 +182,7 @@ class Mistakes(unittest.TestCase):
     def test_each_key_by_set(self):
         """Without a value a key has its default again, which is no mistake."""
         live = self.json("show", "two")["live"]
-        self.assertEqual(len(live), 11)
+        self.assertEqual(len(live), 19)
         for key, values in VM_KEYS.items():
             for extra in ([], ["--persistent"]):
                 for value in [value for value in values if value.strip()]:
@@ -221,6 +237,15 @@ class Mistakes(unittest.TestCase):
             self.fails(["top", "--once", "--sort", column], USAGE)
         for vm in NAMES:
             self.fails(["top", "--once", "--interval", "1", vm], (NO_VM, REFUSED))
+
+    def test_values_of_stats(self):
+        for pid in NUMBERS + ("0", "4294967296", "1.5"):
+            self.fails(["stats", "--process", pid, "two"], USAGE)
+        for column in NAMES + ("", "TIME", "time,max", "0"):
+            self.fails(["stats", "--sort", column, "two"], USAGE)
+        for vm in NAMES:
+            self.fails(["stats", vm], (NO_VM, REFUSED))
+        self.fails(["stats", "--process", "77", "two"], FAILED, "no process 77")
 
     def test_options_of_other_verbs(self):
         for verb, words in VERBS.items():

@@ -113,6 +113,7 @@ class Top(unittest.TestCase):
             self.assertGreater(use["copies_per_second"], 0)
             self.assertGreater(use["calls_per_second"], 0)
             self.assertIn(use["busy_percent"], range(101))
+            self.assertIn(use["queued_percent"], range(101))
         self.assertEqual(vm["launches_per_second"], process["launches_per_second"])
         self.assertEqual(process["bytes_per_second"], process["copies_per_second"] * SIZE)
         self.assertEqual(self.program.stdout.read(5), b"done\n")

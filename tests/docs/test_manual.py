@@ -20,8 +20,8 @@ SOURCE = pathlib.Path(sys.argv[1])
 VARIABLE = r'"((?:VGPU|SOFTGPU|XDG|CUDA)_(?!ERROR|SUCCESS)[A-Z_]+)"'
 
 # Options of vgpuctl that only some verbs have, and their help.
-CTL_OF_VERBS = ("config", "connect", "guest", "interval", "once", "persistent", "size",
-                "sort", "vram", "wait")
+CTL_OF_VERBS = ("call", "command", "config", "connect", "guest", "interval", "merge", "once",
+                "output", "persistent", "process", "seconds", "size", "sort", "vram", "wait")
 
 
 def sources(folder):
@@ -66,7 +66,7 @@ def main():
     shim = sources("guest-shim/src")
     protocol = sources("protocol/src") + sources("protocol/include/vgpu")
     drivers = sources("host-daemon/softgpu") + sources("host-daemon/driver/null")
-    lacks = check("key", found(r'_KEY\("([\w-]+)"', host / "vgpud/config.c"),
+    lacks = check("key", found(r'_(?:KEY|NUMBER)\("([\w-]+)"', host / "vgpud/config.c"),
                   page=page("vgpud.8"), help=said(sys.argv[2]))
     lacks += check("option", {f"--{name}" for name in found(option, host / "main/main.c")},
                    page=page("vgpud.8"), help=said(sys.argv[2]))
@@ -100,6 +100,10 @@ def main():
                    page=page("vgpu-doctor.1"), help=said(sys.argv[7]))
     subjects = found(r'VGPU_FINDING_\w+,\s+"([\w-]+)"', *sources("guest-shim/doctor"))
     lacks += check("subject", subjects, page=page("vgpu-doctor.1"))
+    lacks += check("option", {f"--{name}" for name in found(option, host / "metrics/main.c")},
+                   page=page("vgpu-metrics.8"))
+    lacks += check("option", {f"--{name}" for name in found(option, host / "replay/main.c")},
+                   page=page("vgpu-replay.1"))
     hooks = {"kubevirt": sys.argv[8], "proxmox": sys.argv[9]}
     # --json is vgpuctl's.
     for manager, program in hooks.items():

@@ -5,6 +5,7 @@
     test_images.py BUILD PROGRAM LIBRARY PTX
 """
 
+import json
 import os
 import re
 import shutil
@@ -251,15 +252,25 @@ def main():
         check_broker(runs)
         assert not (folder / "vgpu").exists()
         remembered = (cache / "vgpu/images").read_bytes()
-    # Another host does not have the image: it replies so, and gets the code.
-    with Host(build) as host:
+    # Another host does not have the image: it replies so, and gets the code. To vgpuctl
+    # that reply is no error of the program.
+    with Host(build, prepare=lambda folder: f"ctl-socket = {folder}/control\n") as host:
         cache = Path(host.folder.name) / "cache"
         (cache / "vgpu").mkdir(parents=True)
         (cache / "vgpu").chmod(0o700)
         (cache / "vgpu/images").write_bytes(remembered)
         (cache / "vgpu/images").chmod(0o600)
         runs = Runs(build, program, host, cache)
-        runs.expect((1, 0, text), "self")
+        child = runs.start("self", "-", 1)
+        assert child.stdout.readline() == "ready\n"
+        shown = subprocess.run(
+            [Path(build) / "host-daemon/ctl/vgpuctl", "--socket",
+             Path(host.folder.name) / "control", "show", "raw", "--json"],
+            check=True, timeout=60, stdout=subprocess.PIPE).stdout
+        error = json.loads(shown)["processes"][0]["last_error"]
+        assert error is None, error
+        child.communicate("\n")
+        assert runs.counts() == (1, 0, text)
         runs.expect(FOUND, "self")
     return 0
 

@@ -24,13 +24,13 @@ LINE = re.compile(
 BUILD, PROGRAM = Path(sys.argv[1]), sys.argv[2]
 
 
-def run(host, trace, **more):
+def run(host, trace, at=None, **more):
     environment = dict(os.environ, VGPU_SOCKET=str(host.socket), VGPU_TRACE=str(trace))
     environment["LD_LIBRARY_PATH"] = str(BUILD / "guest-shim")
     environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
     environment.update(more)
-    return subprocess.run([PROGRAM], env=environment, capture_output=True, text=True,
-                          check=True)
+    return subprocess.run([Path(PROGRAM).absolute()], env=environment, text=True, check=True,
+                          capture_output=True, cwd=at)
 
 
 class Trace(unittest.TestCase):
@@ -82,6 +82,16 @@ class Trace(unittest.TestCase):
         lines = (self.folder / "trace").read_text(encoding="utf-8").splitlines()
         self.assertEqual(lines[0], "what was there")
         self.assertEqual(len(lines), 1 + len(done.stdout.splitlines()))
+
+    def test_a_switch_is_no_name_of_a_file(self):
+        for value, n_files in (("1", 2), ("yes", 2), ("0", 0), ("no", 0)):
+            place = self.folder / f"with-{value}"
+            place.mkdir()
+            run(self.host, value, at=place)
+            files = sorted(path.name for path in place.iterdir())
+            self.assertEqual(len(files), n_files, files)
+            for name in files:
+                self.assertRegex(name, r"\Avgpu-trace\.\d+\Z")
 
     def test_a_file_that_cannot_be_made_is_told_once_and_no_harm_is_done(self):
         done = run(self.host, self.folder / "no such folder" / "trace")

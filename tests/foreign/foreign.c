@@ -53,9 +53,12 @@ static int make_file(void *data, uint64_t size)
 
 static __attribute__((__constructor__)) void place(void)
 {
+	const char *threads = getenv("VGPU_FOREIGN_THREADS");
+	/* Where it is set there is one device, for machines that share it. */
 	const struct softgpu_config config = {
 		.size = sizeof(config),
-		.n_devices = N_DEVICES,
+		.n_devices = threads ? 1 : N_DEVICES,
+		.n_threads = threads ? (uint32_t)atoi(threads) : 0,
 		.memory_fd = make_large(),
 		.memory_size = MEMORY,
 		.make_file = make_file,

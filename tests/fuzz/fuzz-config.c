@@ -52,6 +52,8 @@ static void check_vm(const struct config *config, const struct config_vm *vm)
 		layout_n_channels(vm->size) >= VGPU_CHANNELS_MAX);
 	need(vm->max_processes >= 1 && vm->process_rate >= 1 && vm->log_lines >= 1);
 	need(vm->handles >= 16 && !(vm->socket_mode & ~0777u));
+	need(vm->cpu <= 100000);
+	need(vm->max_threads >= 1 && vm->max_threads <= VGPU_SLOTS_MAX);
 	need(vm->image_memory && vm->image_store);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/device-set.h"
 #include "control/quota.h"
 #include "stage.h"
 
@@ -200,10 +201,12 @@ static void check_queue(struct stage *stage)
 
 static void check_workers(struct stage *stage)
 {
-	unsigned int n_live = stage->broker.pool.n_spawning;
+	unsigned int n_live = stage->n_spawns, n_spawning = 0;
 	const struct worker *worker;
 
-	stage_check(stage->broker.pool.n_spawning == stage->n_spawns);
+	for (unsigned int i = 0; i < stage->broker.n_sets; i++)
+		n_spawning += stage->broker.sets[i].n_spawning;
+	stage_check(n_spawning == stage->n_spawns);
 	TAILQ_FOREACH(worker, &stage->broker.pool.workers, entry) {
 		const struct stage_worker *seen = stage_find_worker(stage, worker->id);
 

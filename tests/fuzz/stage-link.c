@@ -32,6 +32,8 @@ static void hear(struct stage *stage, const struct link_message *message, const 
 
 	switch (message->type) {
 	case LINK_SPAWN:
+		if (stage->n_spawns < STAGE_MAX_WORKERS)
+			stage->spawns[stage->n_spawns] = (uint32_t)message->id;
 		stage->n_spawns++;
 		if (stage->honest)
 			stage_check(stage->n_spawns <= STAGE_MAX_WORKERS);

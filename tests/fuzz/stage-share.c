@@ -71,6 +71,7 @@ void stage_share_hear(struct stage *stage, const struct link_message *message, i
 	switch (message->type) {
 	case LINK_SHARE:
 		memcpy(template.token, message->share.token, sizeof(template.token));
+		memcpy(template.device, message->share.device, sizeof(template.device));
 		if (share_table_add(
 			    &stage->shares[index], &template, message->id, cookie))
 			close(fd);
@@ -95,6 +96,7 @@ static void tell(const struct stage *stage, uint32_t index, const struct share *
 	};
 
 	memcpy(message.share.token, share->token, sizeof(share->token));
+	memcpy(message.share.device, share->device, sizeof(share->device));
 	for (uint32_t i = 0; i < share->n_holders; i++) {
 		message.type = i ? LINK_SHARE_HELD : LINK_SHARE;
 		message.id = share->holders[i].worker;

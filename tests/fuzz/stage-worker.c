@@ -41,12 +41,13 @@ struct stage_worker *stage_any_worker(struct stage *stage)
 	return NULL;
 }
 
-void stage_worker_tell(struct stage *stage, const struct stage_worker *worker)
+void stage_worker_tell(
+	struct stage *stage, const struct stage_worker *worker, uint32_t request)
 {
 	struct link_message message = {
 		.type = LINK_WORKER,
 		.id = worker->id,
-		.worker.pid = STAGE_NO_PID + worker->id,
+		.worker = { .pid = STAGE_NO_PID + worker->id, .request = request },
 	};
 
 	link_send(stage->link, &message, worker->keeper, 3);
@@ -70,9 +71,20 @@ static int make_stats(void)
 	return fd;
 }
 
+/* Return: the id of the LINK_SPAWN that is answered now. */
+static uint32_t next_request(struct stage *stage)
+{
+	const uint32_t request = stage->n_spawns ? stage->spawns[0] : 0;
+
+	memmove(stage->spawns, stage->spawns + 1,
+		sizeof(stage->spawns) - sizeof(*stage->spawns));
+	stage->n_spawns -= stage->n_spawns > 0;
+	return request;
+}
+
 void stage_worker_start(struct stage *stage)
 {
-	const struct link_message none = {
+	struct link_message none = {
 		.type = LINK_NO_WORKER,
 		.no_worker.error = -EAGAIN,
 	};
@@ -81,7 +93,7 @@ void stage_worker_start(struct stage *stage)
 
 	if (!stage->n_spawns && stage->honest)
 		return;
-	stage->n_spawns -= stage->n_spawns > 0;
+	none.id = next_request(stage);
 	if (!worker || reader_below(&stage->reader, 16) == 15) {
 		link_send(stage->link, &none, NULL, 0);
 		return;
@@ -96,7 +108,7 @@ void stage_worker_start(struct stage *stage)
 		.log = pipes[1],
 		.vm = -1,
 	};
-	stage_worker_tell(stage, worker);
+	stage_worker_tell(stage, worker, (uint32_t)none.id);
 }
 
 void stage_worker_free(struct stage_worker *worker)
@@ -199,8 +211,10 @@ void stage_worker_say(struct stage *stage)
 	if (message->type == CONTROL_KEEP && !(shape & 0x20))
 		message->image.size = image_size;
 	/* Few sizes and cookies, so that some are known. */
-	if (message->type == CONTROL_SHARE && !(shape & 0x20))
+	if (message->type == CONTROL_SHARE && !(shape & 0x20)) {
 		message->share.size = 4096;
+		message->share.device %= VGPU_DEVICES_MAX + 1;
+	}
 	if (message->type >= CONTROL_SHARE && message->type <= CONTROL_LEAVE)
 		message->share.cookie %= 8;
 	if (message->type == CONTROL_TAKE && !(shape & 0x20))

@@ -38,7 +38,7 @@ static const char config_text[] =
 	"[vgpud]\nmax-workers = 6\nwarm-workers = 1\ndriver = null\n"
 	"[vm a]\nsocket = /a\nsize = 256M\nimage-store = 64K\nmax-processes = 3\n"
 	"[vm b]\nsocket = /b\nsize = 256M\nmax-processes = 4\nprocess-rate = 1\n"
-	"log-lines = 1\nimage-store = 64K\nhost-memory = 96K\n"
+	"devices = 1,0\nlog-lines = 1\nimage-store = 64K\nhost-memory = 96K\n"
 	"[vm s]\ntransport = socket\nsocket = /s\nsize = 256M\n"
 	"[vm p]\ntransport = plain\nmemory = /p\nimage-store = 8K\n";
 
@@ -221,7 +221,7 @@ static void start_broker(struct stage *stage)
 	stage_share_tell_all(stage);
 	for (unsigned int i = 0; i < STAGE_WORKERS; i++)
 		if (stage->workers[i].id)
-			stage_worker_tell(stage, &stage->workers[i]);
+			stage_worker_tell(stage, &stage->workers[i], 0);
 	link_send_id(stage->link, LINK_SYNC, 0);
 	/* A keeper that drains starts no broker; only the stage has more to come. */
 	if (stage->draining)

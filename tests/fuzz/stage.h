@@ -80,7 +80,9 @@ struct stage {
 	struct broker broker;
 	bool running;
 	int link; /* the keeper's end */
+	/* LINK_SPAWNs without an answer; the ids of the first ones, oldest first */
 	unsigned int n_spawns, n_restarts;
+	uint32_t spawns[STAGE_MAX_WORKERS];
 	uint64_t last_id, pinged, ponged;
 	bool draining;
 	struct stage_vm *vms;
@@ -112,7 +114,9 @@ struct stage_worker *stage_find_worker(struct stage *stage, uint64_t id);
 
 /* One that the broker requested, which is reported to it. */
 void stage_worker_start(struct stage *stage);
-void stage_worker_tell(struct stage *stage, const struct stage_worker *worker);
+/* @request:	the id of the LINK_SPAWN, 0 after a restart */
+void stage_worker_tell(
+	struct stage *stage, const struct stage_worker *worker, uint32_t request);
 void stage_worker_say(struct stage *stage);
 void stage_worker_answer(struct stage *stage);
 void stage_worker_log(struct stage *stage);

@@ -35,6 +35,7 @@ GOLDEN = {
     "g-driver.h": "driver.h",
     "g-driver.proto": "proto",
     "g-handlers.h": "handlers.h",
+    "g-names.c": "names.c",
     "libcuda.map": "map",
     "libcuda-symbols.json": "symbols.json",
     "g-messages.c": "messages.c",

@@ -19,6 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from host import Host  # noqa: E402
 
 HAS_LIBVIRT = (Path(sys.argv[1]) / "host-daemon/ctl/libvirt-hook").exists()
+HAS_METRICS = (Path(sys.argv[1]) / "host-daemon/metrics/vgpu-metrics.service").exists()
+OF_METRICS = ("vgpu-metrics", "vgpu-metrics.service", "vgpu-metrics.8", "alerts.yml",
+              "dashboard.json")
 
 # Documented files and their folders; there may be more pages.
 EXPECTED = {
@@ -35,9 +38,15 @@ EXPECTED = {
     "vgpu-ptxas": "bin",
     "vgpu-smi": "bin",
     "vgpu-softgpu-info": "bin",
+    "vgpu-replay": "bin",
     "vgpuctl": "bin",
     "vgpud": "sbin",
     "vgpud.service": "lib/systemd/system",
+    "vgpud.socket": "lib/systemd/system",
+    "vgpu-metrics": "sbin",
+    "vgpu-metrics.service": "lib/systemd/system",
+    "alerts.yml": "share/vgpu/metrics",
+    "dashboard.json": "share/vgpu/metrics",
     "vgpu-groups.conf": "lib/sysusers.d",
     "vgpu-folders.conf": "lib/tmpfiles.d",
     "device-plugin.yaml": "share/vgpu/kubevirt",
@@ -57,9 +66,11 @@ EXPECTED = {
     "vgpu-ptxas.1": "share/man/man1",
     "vgpu-smi.1": "share/man/man1",
     "vgpu-softgpu-info.1": "share/man/man1",
+    "vgpu-replay.1": "share/man/man1",
     "vgpuctl.1": "share/man/man1",
     "vgpu-kubevirt-hook.8": "share/man/man8",
     "vgpu-proxmox-hook.8": "share/man/man8",
+    "vgpu-metrics.8": "share/man/man8",
     "vgpu-sensors.8": "share/man/man8",
     "vgpu-worker.8": "share/man/man8",
     "vgpud.8": "share/man/man8",
@@ -75,6 +86,9 @@ def check_files(root):
     installed = {path.name: path for path in found}
     if not HAS_LIBVIRT:
         del EXPECTED["vgpu"]
+    if not HAS_METRICS:
+        for name in OF_METRICS:
+            del EXPECTED[name]
     for name, folder in EXPECTED.items():
         assert name in installed, f"{name} is not installed"
         assert installed[name].parent.match("*/" + folder), installed[name]

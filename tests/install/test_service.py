@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unit of systemd is valid and strict enough, and vgpud works under what it demands.
 
-    test_service.py BUILD UNIT CONFINE PROGRAM
+    test_service.py BUILD UNIT CONFINE PROGRAM [METRICS-UNIT]
 
 systemd itself need not run: `confine` takes away what the unit takes away, as far as a
 process can do that to itself.
@@ -25,6 +25,7 @@ import tap  # noqa: E402
 from host import Host  # noqa: E402
 
 BUILD, UNIT, CONFINE, PROGRAM = map(Path, sys.argv[1:5])
+UNITS = [UNIT, *map(Path, sys.argv[5:])]
 EXPOSURE_MAX = 2.5  # of 10, as `systemd-analyze security` adds it up
 CAPABILITIES = {"CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_FOWNER": 3, "CAP_KILL": 5,
                 "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SYS_NICE": 23}  # linux/capability.h
@@ -49,22 +50,24 @@ def analyze(*words):
                           stderr=subprocess.STDOUT, check=False)
 
 
-def the_unit_is_valid():
-    with tempfile.TemporaryDirectory(prefix="vgpu-service-") as folder:
-        unit = Path(folder) / "vgpud.service"
-        # It need not be installed here.
-        unit.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", UNIT.read_text(),
-                               flags=re.M))
-        done = analyze("verify", "--man=no", unit)
-    # It complains of units of this machine as well.
-    ours = [line for line in done.stdout.splitlines() if "vgpud.service" in line]
-    assert not ours, ours
+def the_units_are_valid():
+    for source in UNITS:
+        with tempfile.TemporaryDirectory(prefix="vgpu-service-") as folder:
+            unit = Path(folder) / source.name
+            # It need not be installed here.
+            unit.write_text(re.sub(r"^(ExecStart=|ExecStopPost=-)\S+", r"\1/bin/true",
+                                   source.read_text(), flags=re.M))
+            done = analyze("verify", "--man=no", unit)
+        # It complains of units of this machine as well.
+        ours = [line for line in done.stdout.splitlines() if source.name in line]
+        assert not ours, ours
 
 
 def little_is_exposed():
-    done = analyze("security", "--offline=true", "--no-pager", UNIT)
-    exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
-    assert exposure and float(exposure[1]) <= EXPOSURE_MAX, done.stdout
+    for unit in UNITS:
+        done = analyze("security", "--offline=true", "--no-pager", unit)
+        exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+        assert exposure and float(exposure[1]) <= EXPOSURE_MAX, done.stdout
 
 
 def calls_of(name):
@@ -165,6 +168,6 @@ def wait_for_sandboxes(keeper):
 
 
 if __name__ == "__main__":
-    sys.exit(tap.run([("the_unit_is_valid", the_unit_is_valid),
+    sys.exit(tap.run([("the_units_are_valid", the_units_are_valid),
                       ("little_is_exposed", little_is_exposed),
                       ("vgpud_works_under_it", vgpud_works_under_it)]))

@@ -103,6 +103,22 @@ class Host:
         self.process.send_signal(signal.SIGHUP)
         self.wait_for("is in force", n_before + 1)
 
+    def kill_broker(self):
+        """Another one is started."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children",
+                  encoding="ascii") as f:
+            children = [int(pid) for pid in f.read().split()]
+        for pid in children:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if b"vgpu-worker" not in f.read():
+                    os.kill(pid, signal.SIGKILL)
+
+    def replace(self):
+        """Has the process execute vgpud's program again."""
+        n_before = len(re.findall("vgpud is replaced by", self.text()))
+        self.process.send_signal(signal.SIGUSR2)
+        self.wait_for("vgpud is replaced by", n_before + 1)
+
     def alive(self, pid):
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii") as f:

@@ -89,6 +89,8 @@ def main():
                         help="once in the host's log, whatever it says besides")
     parser.add_argument("--vm", action="append", default=[], metavar="LINE",
                         help="of the machine's section in the host's configuration")
+    parser.add_argument("--vgpud", action="append", default=[], metavar="LINE",
+                        help="of the first section")
     parser.add_argument("--races", action="store_true",
                         help="threads destroy what others use: calls that nobody waits for "
                         "may be refused, and each call has to end with a code for that")
@@ -102,10 +104,10 @@ def main():
     options = parser.parse_args()
 
     counts = tempfile.TemporaryDirectory(prefix="vgpu-counts-")
-    both, extra, unproved = {}, "", []
+    both, extra, unproved = {}, "\n".join(options.vgpud) + "\n", []
     if options.preload:
         both = {"LD_PRELOAD": options.preload, "VGPU_COUNT_DIR": counts.name}
-        extra = "warm-workers = 0"  # one that starts up meanwhile would count too
+        extra += "warm-workers = 0"  # one that starts up meanwhile would count too
     host_environment = dict(both, **dict(v.split("=", 1) for v in options.host_set))
     vgpud = options.copies and os.path.join(options.copies, "vgpud")
     with counts, Host(options.build, options.driver, extra, host_environment, vgpud,

@@ -103,6 +103,63 @@ def use_device():
     sys.stdin.read()
 
 
+class AllocationProp(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handle_types", ctypes.c_int),
+                ("location_type", ctypes.c_int), ("location", ctypes.c_int),
+                ("rest", ctypes.c_byte * 16)]
+
+
+class IpcHandle(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_byte * 64)]
+
+
+PINNED, POSIX_FD, ON_DEVICE, LAZY = 1, 1, 1, 1
+
+
+def share_memory():
+    """Of a child: shares memory of a device, says how it is found, and waits."""
+    kind, number = sys.argv[-2:]
+    cuda, context, memory = ctypes.CDLL(CUDA), ctypes.c_void_p(), ctypes.c_uint64()
+    prop = AllocationProp(PINNED, POSIX_FD, ON_DEVICE, int(number))
+    handle, fd, size = IpcHandle(), ctypes.c_int(), ctypes.c_size_t(MEMORY)
+    for result in (cuda.cuInit(0),
+                   cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), int(number)),
+                   cuda.cuCtxSetCurrent(context)):
+        assert result == 0, result
+    if kind == "ipc":
+        for result in (cuda.cuMemAlloc_v2(ctypes.byref(memory), size),
+                       cuda.cuIpcGetMemHandle(ctypes.byref(handle), memory)):
+            assert result == 0, result
+        print(bytes(handle).hex(), flush=True)
+    else:
+        for result in (cuda.cuMemCreate(ctypes.byref(memory), size, ctypes.byref(prop),
+                                        ctypes.c_uint64(0)),
+                       cuda.cuMemExportToShareableHandle(ctypes.byref(fd), memory, POSIX_FD,
+                                                         ctypes.c_uint64(0))):
+            assert result == 0, result
+        print(f"/proc/{os.getpid()}/fd/{fd.value}", flush=True)
+    sys.stdin.read()
+
+
+def take_memory():
+    """Of a child: has memory that another one shares, with a context on another device."""
+    kind, place = sys.argv[-2:]
+    cuda, context, memory = ctypes.CDLL(CUDA), ctypes.c_void_p(), ctypes.c_uint64()
+    for result in (cuda.cuInit(0),
+                   cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+                   cuda.cuCtxSetCurrent(context)):
+        assert result == 0, result
+    if kind == "ipc":
+        result = cuda.cuIpcOpenMemHandle_v2(
+            ctypes.byref(memory), IpcHandle.from_buffer_copy(bytes.fromhex(place)), LAZY)
+    else:
+        result = cuda.cuMemImportFromShareableHandle(
+            ctypes.byref(memory), ctypes.c_void_p(os.open(place, os.O_RDWR)), POSIX_FD)
+    assert result == 0, result
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
 FAULT = b"""
 .version 7.0
 .target sm_50
@@ -130,6 +187,15 @@ def make_fault():
                    cuda.cuLaunchKernel(function, *one, 0, none, none, none)):
         assert result == 0, result
     assert cuda.cuCtxSynchronize() == ILLEGAL_ADDRESS
+
+
+def start_child(*words):
+    """A child, and the line that it says."""
+    child = subprocess.Popen([sys.executable, __file__, BUILD, SOURCE, *words],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    line = child.stdout.readline().strip()
+    assert line, words
+    return child, line
 
 
 def start_user(prefix=(), device=0):
@@ -423,6 +489,33 @@ class SeveralDevices(unittest.TestCase):
         end_user(child)
         wait_until(lambda: self.memory(1) == (4 * MEMORY, 4 * MEMORY, 0), "its end")
 
+    def test_memory_that_an_ended_process_has_left_is_on_its_device(self):
+        """Also for the brokers that follow."""
+        for kind in "ipc", "handle":
+            with self.subTest(kind):
+                first, place = start_child("--share", kind, "2")
+                second, _ = start_child("--take", kind, place)
+                wait_until(lambda: self.used() == [0, 0, MEMORY], "the memory on its device")
+                end_user(first)
+                self.check_left()
+                for replace in self.host.kill_broker, self.host.reload, self.host.replace:
+                    replace()
+                    self.check_left()
+                end_user(second)
+                wait_until(lambda: self.memory(2) == (4 * MEMORY, 4 * MEMORY, 0), "its end")
+
+    def used(self):
+        return [self.memory(i)[2] for i in range(3)]
+
+    def check_left(self):
+        """Another process shows that what is seen is not of before."""
+        child = start_user(device=1)
+        wait_until(lambda: self.nvml.processes(1) == {child.pid: MEMORY}, "another process")
+        self.assertEqual(self.used(), [0, MEMORY, MEMORY])
+        self.assertEqual(self.memory(2), (4 * MEMORY, 2 * MEMORY, MEMORY))
+        end_user(child)
+        wait_until(lambda: self.used() == [0, 0, MEMORY], "its end")
+
     def test_an_event_is_of_its_device(self):
         event_set, data = ctypes.c_void_p(), EventData()
         self.nvml.check("nvmlEventSetCreate", ctypes.byref(event_set))
@@ -479,6 +572,10 @@ if __name__ == "__main__":
     if "--use" in sys.argv:
         use_device()
         sys.exit(0)
+    for option, function in ("--share", share_memory), ("--take", take_memory):
+        if option in sys.argv:
+            function()
+            sys.exit(0)
     if "--fault" in sys.argv:
         make_fault()
         sys.exit(0)

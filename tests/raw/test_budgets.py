@@ -23,7 +23,7 @@ from host import Host, cpu_ticks  # noqa: E402
 from test_raw import must_die, prepare, still_serves  # noqa: E402
 from wire import EXTENT_SIZE, RING_SIZE, Channel  # noqa: E402
 
-OUT_OF_MEMORY, INVALID_DEVICE, NOT_PERMITTED = 2, 101, 800
+OUT_OF_MEMORY, INVALID_DEVICE, INVALID_CONTEXT, NOT_PERMITTED = 2, 101, 201, 800
 PTX = b"""
 .version 7.0
 .target sm_70
@@ -34,6 +34,8 @@ LIMITS = """
 handles = 40
 image-memory = 1M
 device-memory = 64M
+copy-bandwidth = 1G
+max-threads = 256
 """
 
 
@@ -328,6 +330,111 @@ def test_device_memory_that_is_changed(host, api):
     hold(newer, 5)
     newer.close()
     newest.close()
+
+
+def reload(host, api, *changes):
+    """Returns when the new broker, which brings the limits to all processes, serves."""
+    host.reload(*changes)
+    Channel(api, host.socket).close()
+
+
+def test_threads(host, api):
+    """As many lanes as max-threads permits, also after it was changed."""
+    await_ends(host)
+    channel = Channel(api, host.socket)
+    prepare(channel)
+
+    def served(lanes):
+        results = [channel.call("cuStreamCreateWithPriority", lane, flags=0, priority=0)[0]
+                   for lane in lanes]
+        # Without a context a call that is served is refused for that reason.
+        assert set(results) <= {0, OUT_OF_MEMORY, INVALID_CONTEXT}, results
+        return sum(result != OUT_OF_MEMORY for result in results)
+
+    assert served(range(270)) == 256
+    reload(host, api, ("max-threads = 256", "max-threads = 260"))
+    assert served(range(270)) == 260
+    reload(host, api, ("max-threads = 260", "max-threads = 256"))
+    assert served(range(270)) == 260
+    channel.submit(api.ids["vgpuLaneExit"], b"", 259, reply=False)
+    assert served(range(270)) == 259
+    channel.close()
+
+
+def test_limits_that_are_changed(host, api):
+    """A reload changes how many objects, and how much code, running processes may have."""
+    channel = Channel(api, host.socket)
+    prepare(channel)
+
+    def create():
+        return channel.call("cuStreamCreateWithPriority", flags=0, priority=0)
+
+    streams = fill(create, 40)
+    reload(host, api, ("handles = 40", "handles = 60"))
+    more = fill(create, 40)
+    assert len(more) == 20, len(more)
+    # Nothing is taken away, and there is nothing new until there is less than the limit.
+    reload(host, api, ("handles = 60", "handles = 40"))
+    streams += more
+    for left in range(len(streams) - 1, len(streams) - 21, -1):
+        assert create()[0] == OUT_OF_MEMORY
+        result, _ = channel.call("cuStreamDestroy_v2", hStream=streams.pop()["phStream"])
+        assert (result, len(streams)) == (0, left)
+    assert create()[0] == OUT_OF_MEMORY
+    result, _ = channel.call("cuStreamDestroy_v2", hStream=streams.pop()["phStream"])
+    assert (result, create()[0]) == (0, 0)
+
+    text = PTX + b"// padding\n" * 6000
+    channel.arena_bytes(0, len(text))[:] = text
+    load = struct.pack("<IIQIIQQ", 1, 0, 0, 0, 0, channel.arena(), len(text))
+    image = {"load": load.ljust(24 + 2 * 64 * 16 + 40, b"\0")}
+    for _ in range(10):
+        result, _ = channel.call("cuStreamDestroy_v2", hStream=streams.pop()["phStream"])
+        assert result == 0, result
+    reload(host, api, ("image-memory = 1M", "image-memory = 200K"))
+    assert len(fill(lambda: channel.call("cuModuleLoadDataEx", **image), 16)) == 3
+    reload(host, api, ("image-memory = 200K", "image-memory = 1M"))
+    assert channel.call("cuModuleLoadDataEx", **image)[0] == 0
+    channel.close()
+
+
+def test_copies_that_are_paced(host, api):
+    """Copies of two processes take as long as the bandwidth of their VM says, at least; a
+    limit that is changed, or taken away, applies to them."""
+    await_ends(host)
+    channels = [Channel(api, host.socket) for _ in range(2)]
+    size, n = 2 << 20, 8
+    places = []
+    for channel in channels:
+        prepare(channel)
+        result, out = channel.call("cuMemAlloc_v2", bytesize=size)
+        assert result == 0, result
+        places.append(out["dptr"])
+
+    def duration():
+        """Of n copies of each process, in both directions."""
+        start = time.monotonic()
+        for i in range(n):
+            for channel, place in zip(channels, places):
+                if i % 2:
+                    result, _ = channel.call("cuMemcpyDtoHAsync_v2", dstHost=channel.arena(),
+                                             srcDevice=place, ByteCount=size)
+                else:
+                    result, _ = channel.call("cuMemcpyHtoDAsync_v2", dstDevice=place,
+                                             srcHost=channel.arena(), ByteCount=size)
+                assert result == 0, result
+        return time.monotonic() - start
+
+    # All but a burst of 50 ms, and the last copy, wait for those before.
+    least = (2 * n - 1) * size / (64 << 20) - 0.05
+    reload(host, api, ("copy-bandwidth = 1G", "copy-bandwidth = 64M"))
+    slow = duration()
+    assert slow >= least, (slow, least)
+    reload(host, api, ("copy-bandwidth = 64M", "copy-bandwidth = 1G"))
+    fast = duration()
+    print(f"    {2 * n} copies: {slow:.2f} s, and {fast:.2f} s without the limit")
+    for channel in channels:
+        channel.close()
 
 
 def test_notices(host, api):

@@ -178,6 +178,26 @@ def test_each_device_has_its_own_use(host, api):
         looker.close()
 
 
+def test_a_process_that_has_just_opened_is_on_its_devices_only(host, api):
+    """A page that a new connection gets is written at once, before the next look at all
+    workers."""
+    with Host(host.build, extra="softgpu-devices = 3", vm="device-memory = 64M") as three:
+        look(three).close()
+        for _ in range(10):
+            channel = Channel(api, three.socket)
+            prepare(channel, 1)
+            allocate(channel, 1 << 20)
+            looker = look(three)
+            status = looker.status()
+            (process,) = status.processes[os.getpid()]
+            assert [use[0] for use in process["uses"]] == [UNUSED, 1 << 20, UNUSED], status
+            assert [d["used"] for d in status.devices] == [0, 1 << 20, 0], status
+            assert 0 < process["opened_us"] <= status.updated_us, status
+            channel.close()
+            looker.wait(lambda s: not s.processes, "its end")
+            looker.close()
+
+
 def test_a_host_without_warm_workers_finds_its_devices(host, _api):
     with Host(host.build, extra="warm-workers = 0") as cold:
         looker = look(cold)

@@ -17,6 +17,7 @@
  *	program table UUID...		cuGetExportTable for each (32 hex digits)
  *	program alloc BYTES		cuMemAlloc until one is refused
  *	program streams			cuStreamCreate until one is refused
+ *	program thread			cuMemAlloc in a second thread
  *	program pinned BYTES		cuMemAllocHost until one is refused
  *	program create-host BYTES	cuMemCreate on the host until one is refused
  *	program option FILE		cuModuleLoadDataEx with an option that points
@@ -33,6 +34,7 @@
  * there.
  */
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +252,36 @@ static CUresult make_streams(void)
 	return result;
 }
 
+struct second {
+	CUcontext context;
+	CUresult result;
+};
+
+static void *allocate_second(void *data)
+{
+	struct second *second = data;
+	CUdeviceptr memory;
+
+	second->result = cuCtxSetCurrent(second->context);
+	if (second->result == CUDA_SUCCESS)
+		second->result = cuMemAlloc(&memory, 4096);
+	return NULL;
+}
+
+static CUresult call_in_thread(void)
+{
+	struct second second = {};
+	CUresult result = cuCtxGetCurrent(&second.context);
+	pthread_t thread;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (pthread_create(&thread, NULL, allocate_second, &second))
+		return CUDA_ERROR_UNKNOWN;
+	pthread_join(thread, NULL);
+	return second.result;
+}
+
 static CUresult allocate_pinned(void)
 {
 	CUresult result = CUDA_SUCCESS;
@@ -454,6 +486,7 @@ static const struct mode {
 	{ "table", get_tables, 1 },
 	{ "alloc", allocate, 1 },
 	{ "streams", make_streams, 1 },
+	{ "thread", call_in_thread, 1 },
 	{ "pinned", allocate_pinned, 1 },
 	{ "create-host", create_on_host, 1 },
 	{ "register", register_shared, 1 },

@@ -674,6 +674,14 @@ def test_handles(expected):
         run(found.socket, "streams").check(expected)
 
 
+@row("max-threads")
+def test_max_threads(expected):
+    with host(vm="max-threads = 1") as found:
+        run(found.socket, "thread").check(expected)
+    with host(vm="max-threads = 2") as found:
+        assert run(found.socket, "thread").code == 0
+
+
 @row("reservations")
 def test_reservations(expected):
     with host() as found:

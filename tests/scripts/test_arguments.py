@@ -37,7 +37,7 @@ VALUES = {
     "scripts/make-guest-package": "--output", "scripts/make-kmod": "--kernel",
     "scripts/vgpu-run": "--driver", "qemu/make-guest": "--dir",
     "qemu/make-image": "--include",
-    "qemu/run-guest": "--memory", "scripts/soak": "--kills",
+    "tests/packages/old-guests": "--root", "qemu/run-guest": "--memory", "scripts/soak": "--kills",
     "scripts/clients": "--only", "guest-shim/package/install.sh": "--user",
     "guest-shim/package/uninstall.sh": "--root", "vgpu-cdi": "--lib",
     "vgpu-sensors": "--library", "vgpuctl": "--socket", "vgpu-doctor": "--root",

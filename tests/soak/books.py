@@ -87,12 +87,12 @@ def memories(keeper):
 
 
 def quota_in_use(keeper):
-    """Bytes of device memory that are counted in the quota pages of all sections
-    (struct quota_page of host-daemon/control/quota.h)."""
+    """Bytes of device memory that are counted in the quota pages of all sections: shared and
+    used[QUOTA_SLOTS] of struct quota_page (host-daemon/control/quota.h)."""
     used = 0
     for path, link in proc.descriptors(keeper):
         if link.startswith("/memfd:vgpu-quota "):
-            used += sum(n for n, in struct.iter_unpack("<Q", read(path)[16:-16]))
+            used += sum(n for n, in struct.iter_unpack("<Q", read(path)[16:24 + 8 * 8050]))
     return used
 
 

@@ -466,6 +466,53 @@ class Domains(unittest.TestCase):
         self.assertEqual(self.sections(), [])
         self.assertNotIn("shmem", virsh("dumpxml", "new"))
 
+    def define_with_user(self, name, user):
+        """A domain whose QEMU has that user and group, by the lines of the README."""
+        label = re.search("<seclabel [^>]*'dac'.*?</seclabel>",
+                          (TOP / "qemu/README.md").read_text(), re.S)[0]
+        for file in ("kernel", "initrd"):  # libvirt gives them to the user
+            shutil.copy(PLACE / file, PLACE / f"{name}.{file}")
+        self.define(name, domain(name, changes=[
+            (f"{PLACE}/kernel<", f"{PLACE}/{name}.kernel<"),
+            (f"{PLACE}/initrd<", f"{PLACE}/{name}.initrd<"),
+            ("</domain>", label.replace("64101", str(user)) + "</domain>")]))
+
+    @staticmethod
+    def connect(name, path):
+        """Lets the domain's QEMU connect, as a guest would that has taken it over; returns
+        its complaint."""
+        return virsh("qemu-monitor-command", name, "--hmp",
+                     f"chardev-add socket,id=probe,path={path}").strip()
+
+    def test_a_user_for_each_domain_keeps_it_from_the_sockets_of_others(self):
+        users = {"one": 64101, "two": 64102}
+        for name, user in users.items():
+            self.define_with_user(name, user)
+        self.define("usual")
+        consoles = [self.start(name) for name in users]
+        virsh("start", "usual")
+        for name, user in users.items():
+            self.assertEqual(Path(f"/run/vgpud/{name}.sock").stat().st_gid, user)
+        for name, other in (("one", "two"), ("two", "one"), ("one", "usual"), ("usual", "one")):
+            self.assertIn("Permission denied", self.connect(name, f"/run/vgpud/{other}.sock"))
+        # It would connect if it might.
+        place = str(PLACE / "open")
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(place)
+            server.listen()
+            os.chmod(place, 0o666)
+            self.assertEqual(self.connect("one", place), "")
+            server.settimeout(SECONDS)
+            server.accept()[0].close()
+        for console in consoles:
+            console.compute()
+        # By vgpuctl it is the same group.
+        ctl("detach", "one")
+        ctl("attach", "--wait", "0", "one")
+        self.assertEqual(Path("/run/vgpud/one.sock").stat().st_gid, 64101)
+        wait_for("the device in the guest", lambda: "found" in consoles[0].run(FIND, ""))
+        consoles[0].compute()
+
     def test_settings_in_the_metadata(self):
         self.define("one")
         for settings, size in (("size='1G' device-memory='2G'", "1G"), ("size='2G'", "2G")):

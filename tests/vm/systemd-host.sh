@@ -251,7 +251,7 @@ stop() {
 	done
 	! pgrep -l vgpu || failed "processes are left"
 	[ "$(property NFileDescriptorStore)" -eq 0 ] || failed "systemd keeps descriptors"
-	[ ! -e /run/vgpud ] || failed "left: $(ls -d /run/vgpud/*)"
+	[ -z "$(ls -A /run/vgpud)" ] || failed "left: $(ls -A /run/vgpud)"
 	say "systemctl stop: nothing is left"
 	systemctl start vgpud
 	systemctl stop vgpud
@@ -267,6 +267,47 @@ end() {
 	done
 }
 
+# after WHAT : a client that comes at once is served, by the same socket
+after() {
+	vgpuctl list >/dev/null || failed "$1: the client is not served"
+	wait_for 100 is_active
+	[ "$(stat -c %i /run/vgpud/control)" = "$control" ] ||
+		failed "$1: the socket for vgpuctl is another one"
+	say "vgpud.socket, $1: a client is served"
+}
+
+# The socket for vgpuctl is systemd's. There are no machines any more.
+use_socket_unit() {
+	local control
+	systemctl start vgpud.socket
+	[ "$(property ActiveState)" = inactive ] || failed "the socket starts vgpud"
+	control=$(stat -c %i /run/vgpud/control)
+	after "start by the client"
+	wait_for 60 keeps
+	systemctl restart vgpud
+	after "systemctl restart"
+	wait_for 60 keeps
+	systemctl kill --signal=KILL --kill-whom=main vgpud
+	after "kill -9 of the keeper"
+	systemctl reload vgpud
+	after "systemctl reload"
+	systemctl kill --kill-whom=main --signal=SIGUSR2 vgpud
+	after "SIGUSR2"
+	systemctl stop vgpud
+	[ "$(property ActiveState)" = inactive ] || failed "vgpud is not inactive"
+	[ "$(ls -A /run/vgpud)" = control ] || failed "left: $(ls -A /run/vgpud)"
+	after "systemctl stop"
+	[ "$(logged 'ctl-socket')" -eq 0 ] || failed "vgpud complains of the socket"
+	systemctl stop vgpud.socket vgpud
+	! vgpuctl list || failed "vgpud was started without its socket unit"
+	[ "$(property ActiveState)" = inactive ] || failed "vgpud is not inactive"
+	# It makes its own in the place of systemd's, and removes that.
+	systemctl start vgpud
+	vgpuctl list
+	systemctl stop vgpud
+	[ -z "$(ls -A /run/vgpud)" ] || failed "left: $(ls -A /run/vgpud)"
+}
+
 begin
 restart
 reload
@@ -278,4 +319,5 @@ watchdog
 restart
 stop
 end
+use_socket_unit
 echo "Nothing was noticed."

@@ -30,7 +30,7 @@ group: files' >root/etc/nsswitch.conf
 	tr -d - </proc/sys/kernel/random/uuid >root/etc/machine-id
 	echo host >root/etc/hostname
 	mkdir -p root/etc/{systemd/system,vgpu/vm.d}
-	ln -s "$prefix/lib/systemd/system/vgpud.service" root/etc/systemd/system/
+	ln -s "$prefix"/lib/systemd/system/vgpud.{service,socket} root/etc/systemd/system/
 	cat >root/etc/systemd/system/restarts.service <<-END
 		[Unit]
 		SuccessAction=exit

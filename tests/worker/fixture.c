@@ -55,9 +55,10 @@ void fixture_init(struct fixture *fixture)
 	fake_driver_init(&fixture->driver, fixture->window.base + FIXTURE_SHM_SIZE);
 	must(!session_prepare(&fixture->session, &fixture->driver) &&
 			!session_init(&fixture->session, &fixture->stats, &fixture->use,
-				-1, &assign, &fixture->window,
+				&fixture->flight, -1, &assign, &fixture->window,
 				&(struct session_fds){ memfd, -1, -1, -1 }),
 		"no session");
+	fixture->session.wishes = &fixture->wishes;
 	fixture->arena = fixture->session.arena->base +
 			 (uint64_t)FIXTURE_FIRST_EXTENT * VGPU_EXTENT_SIZE;
 	fixture->context = vgpu_handle_make(VGPU_HANDLE_CONTEXT, 0, 1);
@@ -140,4 +141,23 @@ void fixture_enter(struct fixture *fixture, uint32_t lane)
 	request.context = fixture->context;
 	must(!fixture_call(fixture, lane, VGPU_CALL_vgpuLaneContext, 0, &request.base),
 		"no context");
+}
+
+void fixture_submit_event(struct vgpu_ring_producer *producer, uint32_t sequence)
+{
+	Vgpu__CuEventCreateRequest request = VGPU__CU_EVENT_CREATE_REQUEST__INIT;
+	struct vgpu_frame *frame;
+	size_t size;
+
+	request.event = vgpu_handle_make(VGPU_HANDLE_EVENT, sequence, 1);
+	size = sizeof(*frame) + vgpu__cu_event_create_request__get_packed_size(&request);
+	frame = vgpu_ring_reserve(producer, size);
+	must(frame, "the ring is full");
+	*frame = (struct vgpu_frame){
+		.size = size,
+		.call = VGPU_CALL_cuEventCreate,
+		.sequence = sequence,
+	};
+	vgpu__cu_event_create_request__pack(&request, frame->body);
+	vgpu_ring_commit(producer, size);
 }

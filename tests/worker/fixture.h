@@ -5,6 +5,8 @@
  * A session on the fake driver, and a guest in the same process
  */
 
+#include "control/flight.h"
+#include "control/trace.h"
 #include "fake-driver.h"
 #include "g-handlers.h"
 #include "vgpu/g-calls.h"
@@ -28,6 +30,8 @@ struct fixture {
 	struct vgpu_window window;
 	struct worker_stats stats;
 	struct worker_use use;
+	struct flight flight;
+	struct worker_wishes wishes;
 	struct session session;
 	uint32_t sequence;
 	uint64_t arena;	  /* address of the first byte granted */
@@ -57,6 +61,10 @@ int fixture_call(struct fixture *fixture, uint32_t lane, uint32_t call, uint32_t
 /* The same with any bytes as the message. */
 int fixture_call_bytes(struct fixture *fixture, uint32_t lane, uint32_t call,
 	uint32_t flags, const void *body, uint32_t size);
+
+/* As a guest thread does it for a dispatcher that runs: a cuEventCreate, which has no
+ * reply. */
+void fixture_submit_event(struct vgpu_ring_producer *producer, uint32_t sequence);
 
 /* Makes the primary context current for a lane. */
 void fixture_enter(struct fixture *fixture, uint32_t lane);
