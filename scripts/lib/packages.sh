@@ -7,6 +7,7 @@ packages_build=(
 	gcc libc6-dev meson ninja-build pkg-config python3
 	liburing-dev libprotobuf-c-dev protobuf-c-compiler libinih-dev libseccomp-dev
 	libzstd-dev liblz4-dev nettle-dev libjansson-dev libvirt-dev libxml2-dev
+	libmicrohttpd-dev
 )
 # clang makes PTX from test kernels, and fuzzers; llvm names the functions in what
 # these report; gcc's offloading compiler and its runtime's plugin make OpenMP programs;
