@@ -11,7 +11,8 @@ set -u
 groups=/sys/fs/cgroup
 unit=$groups/unit
 log=/run/vgpud.log
-n_checks=0
+# shellcheck source=groups-common.sh
+. "${0%/*}/groups-common.sh"
 
 fail() {
 	echo "FAILED: $*"
@@ -21,34 +22,11 @@ fail() {
 	exit 1
 }
 
-ok() {
-	n_checks=$((n_checks + 1))
-	echo "ok $n_checks - $*"
-}
-
-# wait_for COMMAND... : until it succeeds
-wait_for() {
-	tries=0
-	until "$@"; do
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || fail "never: $*"
-		usleep 100000
-	done
-}
-
 # count FILE PATTERN
 count() { grep -c -- "$2" "$1"; }
 logged() { [ "$(count "$log" "$1")" -ge "${2:-1}" ]; }
 is_refused() { logged "cannot divide its control group: $1" || fail "no reason"; }
-says() { grep -q "$2" "/run/$1.out" 2>/dev/null; }
-
-# has_procs GROUP N : so many processes
-has_procs() { [ "$(wc -l <"$unit/$1/cgroup.procs" 2>/dev/null || echo 0)" = "$2" ]; }
-
 is_gone() { [ ! -e "$unit/$1" ]; }
-
-# is_in GROUP PID
-is_in() { grep -qx "$2" "$unit/$1/cgroup.procs" 2>/dev/null; }
 
 ctl() { "$vgpuctl" --socket /run/control "$@"; }
 
@@ -60,17 +38,6 @@ field() {
 
 # is_field VM NAME VALUE
 is_field() { [ "$(field "$1" "$2")" = "$3" ]; }
-
-# use NAME VM PINNED DEVICE : starts a program
-use() {
-	VGPU_SOCKET=/run/$2.sock "$fill" "$3" "$4" >"/run/$1.out" 2>&1 &
-	eval "pid_$1=$!"
-	wait_for says "$1" '^filled\|code'
-	says "$1" '^filled' || fail "$1: $(cat "/run/$1.out")"
-}
-
-# leave NAME : ends it
-leave() { eval "kill \$pid_$1; wait \$pid_$1"; } 2>/dev/null
 
 # in_group GROUP PROGRAM... : becomes that program
 in_group() {
@@ -146,14 +113,14 @@ groups_are_made() {
 	is_field b cpu_limit_by cgroup || fail "show: $(ctl show b)"
 	ok "vgpud has divided its control group"
 
-	use one a 4 20
+	use one /run/a.sock 4 20
 	wait_for has_procs vm-a 1
 	worker_one=$(cat $unit/vm-a/cgroup.procs)
 	grep -q 0::/unit/vm-a "/proc/$worker_one/cgroup" || fail "another group"
 	max=$(bytes vm-a/memory.max)
 	[ "$max" -gt $((300 << 20)) ] || fail "memory.max = $max"
 	[ "$(bytes vm-a/cpu.max)" = "max 100000" ] || fail "cpu.max"
-	use other b 4 20
+	use other /run/b.sock 4 20
 	wait_for has_procs vm-b 1
 	[ "$(bytes vm-b/cpu.max)" = "50000 100000" ] || fail "cpu.max"
 	leave other
@@ -162,8 +129,8 @@ groups_are_made() {
 
 	# An honest machine may use all that it has: shared memory of each process, and
 	# host-memory but for what a process takes in any case.
-	use two a 200 80
-	use three a 200 80
+	use two /run/a.sock 200 80
+	use three /run/a.sock 200 80
 	wait_for has_procs vm-a 3
 	sleep 1
 	says three code && fail "it was ended: $(cat /run/three.out)"
@@ -194,7 +161,7 @@ they_outlive_broker_and_keeper() {
 	old=$(broker)
 	kill -9 "$old"
 	wait_for is_another_broker "$old"
-	use three a 4 4
+	use three /run/a.sock 4 4
 	wait_for has_procs vm-a 3
 	is_in vm-a "$worker_one" || fail "the worker has left its group"
 	is_in vgpud-main "$(broker)" || fail "the broker is not in its group"
@@ -209,7 +176,7 @@ they_outlive_broker_and_keeper() {
 	is_in vgpud-main "$keeper" || fail "the keeper is not in its group"
 	is_in vm-a "$worker_one" || fail "the worker has left its group"
 	is_field a host_memory_limit_by cgroup || fail "show"
-	use three a 4 4
+	use three /run/a.sock 4 4
 	wait_for has_procs vm-a 3
 	leave three
 	wait_for has_procs vm-a 2
@@ -261,7 +228,7 @@ without_what_it_takes() {
 	is_refused 'it was started without --own-group'
 	is_field a host_memory_limit_by measured || fail "show"
 	is_field b cpu_limit_by cgroup || fail "show"
-	use other b 4 4
+	use other /run/b.sock 4 4
 	[ "$(bytes vm-b/cgroup.type)" = threaded ] || fail "cgroup.type"
 	for child in $(children vgpu-worker); do
 		grep -qs 0::/unit/vm-b "/proc/$child/cgroup" && found=yes
@@ -312,7 +279,7 @@ with_a_service_manager() {
 	keeper=$!
 	wait_for logged 'vgpud ready'
 	logged 'limited by a control group, too' || fail "not divided"
-	use one a 4 4
+	use one /run/a.sock 4 4
 	wait_for has_procs vm-a 1
 	leave one
 	stop

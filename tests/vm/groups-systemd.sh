@@ -13,7 +13,8 @@ output=/root/output
 log=/var/log/vgpud/log
 unit=/sys/fs/cgroup/system.slice/vgpud.service
 system=/etc/systemd/system
-n_checks=0
+# shellcheck source=groups-common.sh
+. "${0%/*}/groups-common.sh"
 
 #
 # The host
@@ -92,38 +93,12 @@ fail() {
 	exit 1
 }
 
-ok() {
-	n_checks=$((n_checks + 1))
-	echo "ok $n_checks - $*"
-}
-
-# wait_for COMMAND... : until it succeeds
-wait_for() {
-	tries=0
-	until "$@"; do
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || fail "never: $*"
-		usleep 100000
-	done
-}
-
 property() { systemctl show -p "$1" --value vgpud; }
 is_active() { [ "$(property ActiveState)/$(property SubState)" = active/running ]; }
 is_another() { [ "$(property MainPID)" != "$1" ] && is_active; }
-is_served() { "$vgpuctl" show a >/run/shown 2>/dev/null; }
+is_served() { "$vgpuctl" show a >/run/shown.out 2>/dev/null; }
 keeps() { [ "$(property NFileDescriptorStore)" -gt 0 ]; }
-says() { grep -q "$2" "/run/$1" 2>/dev/null; }
-is_in() { grep -qx "$2" "$unit/$1/cgroup.procs"; }
-has_procs() { [ "$(wc -l <"$unit/$1/cgroup.procs" 2>/dev/null || echo 0)" = "$2" ]; }
 is_limited() { [ "$(cat $unit/vm-a/memory.max 2>/dev/null)" = "$max" ]; }
-
-# use NAME : starts a program
-use() {
-	VGPU_SOCKET=/run/vgpud/a.sock "$fill" 4 20 >"/run/$1" 2>&1 &
-	eval "pid_$1=$!"
-	wait_for says "$1" '^filled\|code'
-	says "$1" '^filled' || fail "$1: $(cat "/run/$1")"
-}
 
 # goes_on WHAT : the worker of the first program is where it was, as is its limit, and the
 # next one comes to it
@@ -134,19 +109,19 @@ goes_on() {
 	is_in vgpud-main "$(property MainPID)" || fail "$1: vgpud is in another group"
 	[ "$(cat $unit/cgroup.subtree_control)" = "cpu memory" ] || fail "$1: controllers"
 	is_in vm-a "$worker" || fail "$1: the worker is in another group"
-	says shown 'by a control group and measured' || fail "$1: $(cat /run/shown)"
-	use next
+	says shown 'by a control group and measured' || fail "$1: $(cat /run/shown.out)"
+	use next /run/vgpud/a.sock 4 20
 	wait_for has_procs vm-a 2
-	eval "kill \$pid_next; wait \$pid_next" 2>/dev/null
+	leave next
 	wait_for has_procs vm-a 1
-	says first code && fail "$1: $(cat /run/first)"
+	says first code && fail "$1: $(cat /run/first.out)"
 	wait_for keeps
 	ok "$1"
 }
 
 echo "# $(systemctl --version | head -n 1)"
 systemctl start vgpud || fail "start"
-use first
+use first /run/vgpud/a.sock 4 20
 wait_for has_procs vm-a 1
 worker=$(cat $unit/vm-a/cgroup.procs)
 max=$(cat $unit/vm-a/memory.max)
@@ -169,7 +144,7 @@ goes_on "upgrade by SIGUSR2"
 
 systemctl stop vgpud || fail "stop"
 wait "$pid_first"
-says first '^code 999' || fail "the program: $(cat /run/first)"
+says first '^code 999' || fail "the program: $(cat /run/first.out)"
 [ ! -e $unit ] || fail "the group of the service is left"
 ok "systemctl stop"
 
@@ -179,7 +154,7 @@ sed -i 's/ --own-group//; s/^Delegate=.*/Delegate=cpu/; /^ExecStopPost=/d' \
 	$system/vgpud.service
 systemctl daemon-reload
 systemctl start vgpud || fail "start by the old unit"
-use first
+use first /run/vgpud/a.sock 4 20
 worker=$("$vgpuctl" show a --json | sed -n 's/^ *"worker": \([0-9]*\).*/\1/p')
 grep -q '^0::/system.slice/vgpud.service$' "/proc/$worker/cgroup" || fail "another group"
 cp /root/vgpud.service $system/vgpud.service
