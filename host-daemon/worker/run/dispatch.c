@@ -33,6 +33,7 @@
 #include "worker/run/dispatch.h"
 #include "worker/run/lane-thread.h"
 #include "worker/run/recorded.h"
+#include "worker/wait/debts.h"
 #include "worker/wait/marks.h"
 #include "worker/wait/meter.h"
 
@@ -226,12 +227,23 @@ static __attribute__((__noinline__)) int run_unadmitted(struct session *session,
 	return call_finish(&call, NULL, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+/* Whether a stream is complete, and remains so until the dispatcher submits work: while
+ * lanes run, they may submit some, and a callback in it would wait for the dispatcher. */
+static bool is_at_rest(const struct call *call, const struct stream *stream)
+{
+	/* Partner: lane_main(). */
+	if (__atomic_load_n(&call->session->debts->n_running, __ATOMIC_ACQUIRE))
+		return false;
+	return call->driver->cuStreamQuery &&
+	       call->driver->cuStreamQuery(stream->object.driver) == CUDA_SUCCESS;
+}
+
 /*
  * Examines a call that is about to be queued to its lane. For a cuStreamSynchronize it
  * makes the mark that covers all earlier work, so that the guest may see the completion
  * before the reply.
  *
- * Return: true for a wait for a stream that is complete.
+ * Return: true for a wait that does not block.
  */
 static bool mark_and_query(
 	struct session *session, struct lane *lane, const struct vgpu_frame *frame)
@@ -239,7 +251,7 @@ static bool mark_and_query(
 	const Vgpu__CuStreamSynchronizeRequest *request;
 	struct stream *stream;
 	struct call call;
-	bool is_complete;
+	bool never_blocks;
 
 	if (frame->call != VGPU_CALL_cuStreamSynchronize)
 		return false;
@@ -254,10 +266,9 @@ static bool mark_and_query(
 		return false;
 	mark_cover(session, stream, request->target);
 	mark_stream(session, call.runner, stream);
-	is_complete = call.driver->cuStreamQuery &&
-		      call.driver->cuStreamQuery(stream->object.driver) == CUDA_SUCCESS;
+	never_blocks = is_at_rest(&call, stream);
 	context_leave_green(session, call.runner);
-	return is_complete;
+	return never_blocks;
 }
 
 /* Those that only end something, or are about other things, as programs make them when

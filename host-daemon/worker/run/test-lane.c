@@ -20,6 +20,7 @@
 #include "worker/run/dispatch.h"
 #include "worker/run/lane-thread.h"
 #include "worker/run/reservation.h"
+#include "worker/wait/debts.h"
 
 static struct fixture fixture;
 
@@ -95,6 +96,44 @@ TEST(a_blocked_lane_delays_no_other)
 	check(slot(0)->sequence != 100);
 	pthread_mutex_unlock(&gate);
 	await_reply(0, 100);
+	leave();
+}
+
+static pthread_t dispatcher;
+static bool was_dispatcher;
+
+static CUresult is_complete(CUstream stream)
+{
+	return CUDA_SUCCESS;
+}
+
+static CUresult note_thread(CUstream stream)
+{
+	was_dispatcher = pthread_equal(pthread_self(), dispatcher);
+	return CUDA_SUCCESS;
+}
+
+/* After the question the call that runs may submit a callback to it, say. */
+TEST(the_dispatcher_waits_for_no_complete_stream_while_calls_run)
+{
+	fixture_init(&fixture);
+	fixture.driver.table.cuCtxSynchronize = wait_at_gate;
+	fixture.driver.table.cuStreamQuery = is_complete;
+	fixture.driver.table.cuStreamSynchronize = note_thread;
+	fixture_enter(&fixture, 0);
+	fixture_enter(&fixture, 1);
+	dispatcher = pthread_self();
+	pthread_mutex_lock(&gate);
+	send_bare(VGPU_CALL_cuCtxSynchronize, 0, 100);
+	send_bare(VGPU_CALL_cuStreamSynchronize, 1, 101);
+	await_reply(1, 101);
+	check(!was_dispatcher);
+	pthread_mutex_unlock(&gate);
+	while (__atomic_load_n(&fixture.session.debts->n_running, __ATOMIC_ACQUIRE))
+		usleep(100);
+	send_bare(VGPU_CALL_cuStreamSynchronize, 1, 102);
+	check_eq(slot(1)->sequence, 102);
+	check(was_dispatcher);
 	leave();
 }
 
