@@ -40,23 +40,42 @@ bool room_need(struct worker_room *room, uint64_t need)
 	return need <= __atomic_load_n(&room->granted, __ATOMIC_SEQ_CST);
 }
 
-uint32_t room_ask(struct worker_room *room, bool is_back)
+uint32_t room_ask_lacking(struct worker_room *room, uint64_t lacking, bool is_back)
 {
 	uint32_t request = __atomic_load_n(&room->asked, __ATOMIC_RELAXED) + 1;
 
 	if (!request)
 		request = 1;
 	__atomic_store_n(&room->is_back, is_back, __ATOMIC_RELAXED);
-	__atomic_store_n(&room->asked, request, __ATOMIC_RELAXED);
-	/* Partner: room_read(). */
+	__atomic_store_n(&room->lacking, lacking, __ATOMIC_RELAXED);
+	/* Partner: room_read(), for both. */
+	__atomic_store_n(&room->asked, request, __ATOMIC_RELEASE);
 	__atomic_store_n(&room->is_waiting, 1, __ATOMIC_RELEASE);
 	return request;
+}
+
+uint32_t room_ask(struct worker_room *room, bool is_back)
+{
+	return room_ask_lacking(room, 0, is_back);
+}
+
+/* The grant is there already, whoever has the memory. */
+static enum room_answer look_for_lack(const struct worker_room *room, uint32_t request)
+{
+	if (__atomic_load_n(&room->met, __ATOMIC_ACQUIRE) == request)
+		return ROOM_GRANTED;
+	return !room_is_on(room) || __atomic_load_n(&room->refused, __ATOMIC_ACQUIRE) ==
+					    request
+		       ? ROOM_REFUSED
+		       : ROOM_WAITS;
 }
 
 enum room_answer room_look(struct worker_room *room, uint32_t request)
 {
 	const uint64_t need = __atomic_load_n(&room->need, __ATOMIC_RELAXED);
 
+	if (__atomic_load_n(&room->lacking, __ATOMIC_RELAXED))
+		return look_for_lack(room, request);
 	if (need <= __atomic_load_n(&room->granted, __ATOMIC_SEQ_CST))
 		return ROOM_GRANTED;
 	return __atomic_load_n(&room->refused, __ATOMIC_ACQUIRE) == request ? ROOM_REFUSED
@@ -81,11 +100,13 @@ void room_read(const struct worker_room *room, struct room_reading *reading)
 		.need = __atomic_load_n(&room->need, __ATOMIC_SEQ_CST),
 		.idle_since = __atomic_load_n(&room->idle_since, __ATOMIC_RELAXED),
 		.evicted = __atomic_load_n(&room->evicted, __ATOMIC_RELAXED),
-		.asked = __atomic_load_n(&room->asked, __ATOMIC_RELAXED),
+		.asked = __atomic_load_n(&room->asked, __ATOMIC_ACQUIRE),
 		/* The need that goes with it was lowered before. */
 		.moved = __atomic_load_n(&room->moved, __ATOMIC_ACQUIRE),
 		.is_back = __atomic_load_n(&room->is_back, __ATOMIC_RELAXED),
 	};
+	/* After the number, of whose request it is, or of a later one. */
+	reading->lacking = __atomic_load_n(&room->lacking, __ATOMIC_RELAXED);
 }
 
 static void tell(struct worker_room *room)
@@ -98,6 +119,7 @@ static void tell(struct worker_room *room)
 void room_grant(struct worker_room *room, uint64_t granted)
 {
 	__atomic_store_n(&room->granted, granted, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&room->takes_lack, 1, __ATOMIC_RELAXED);
 	/* After the grant, which whoever sees it sees, too. */
 	__atomic_store_n(&room->is_on, 1, __ATOMIC_RELEASE);
 	tell(room);
@@ -130,6 +152,12 @@ uint64_t room_trim(struct worker_room *room, uint64_t granted, uint64_t to)
 void room_refuse(struct worker_room *room, uint32_t request)
 {
 	__atomic_store_n(&room->refused, request, __ATOMIC_RELEASE);
+	tell(room);
+}
+
+void room_meet(struct worker_room *room, uint32_t request)
+{
+	__atomic_store_n(&room->met, request, __ATOMIC_RELEASE);
 	tell(room);
 }
 

@@ -10,6 +10,11 @@
  * grants. A worker has no more on the device than it was granted. It asks by a number
  * and CONTROL_ROOM, and vgpud answers in the same words and wakes it.
  *
+ * The driver may refuse what vgpud has granted: others use the device as well. Then the
+ * worker makes a request with what it lacks, while the grant stays, and vgpud has idle
+ * memory of other workers moved. The answer says that some has gone, not that it is
+ * enough: the worker asks the driver again.
+ *
  * vgpud may ask a worker to move its memory elsewhere, by CONTROL_MOVE and a number. The
  * worker answers with that number, after it has moved it or found that it cannot.
  *
@@ -42,7 +47,11 @@ struct worker_room {
 	uint32_t is_waiting; /* for the request */
 	uint64_t idle_since; /* ns of CLOCK_MONOTONIC; 0: it has calls */
 	uint64_t evicted;    /* bytes that are elsewhere */
-	uint64_t reserved[8];
+	uint64_t lacking;    /* bytes of the grant that the driver refuses; 0: none */
+	/* of vgpud */
+	uint32_t met; /* the last request with `lacking` for which memory has gone */
+	uint32_t takes_lack; /* such requests are answered */
+	uint64_t reserved[6];
 };
 
 #define WORKER_ROOM_OFF 3584u
@@ -71,6 +80,15 @@ bool room_need(struct worker_room *room, uint64_t need);
 
 /* Makes a request for the need of now. Return: its number, never 0. */
 uint32_t room_ask(struct worker_room *room, bool is_back);
+
+/* The same for so much of what is granted, which the driver has refused. Not 0. */
+uint32_t room_ask_lacking(struct worker_room *room, uint64_t lacking, bool is_back);
+
+/* Whether vgpud answers such requests. */
+static inline bool room_takes_lack(const struct worker_room *room)
+{
+	return room_is_on(room) && __atomic_load_n(&room->takes_lack, __ATOMIC_RELAXED);
+}
 
 enum room_answer {
 	ROOM_WAITS,
@@ -102,6 +120,7 @@ struct room_reading {
 	uint64_t need;
 	uint64_t idle_since;
 	uint64_t evicted;
+	uint64_t lacking;
 	uint32_t asked;
 	uint32_t moved;
 	bool is_back;
@@ -118,4 +137,6 @@ void room_grant(struct worker_room *room, uint64_t granted);
 /* Lowers a grant. Return: what is granted now: more, if the worker needs more. */
 uint64_t room_trim(struct worker_room *room, uint64_t granted, uint64_t to);
 void room_refuse(struct worker_room *room, uint32_t request);
+/* Answers a request with `lacking`: memory of others has gone. */
+void room_meet(struct worker_room *room, uint32_t request);
 void room_wish_move(struct worker_room *room, uint32_t number);

@@ -83,6 +83,47 @@ TEST(a_request_has_one_answer)
 	end();
 }
 
+TEST(a_request_for_what_the_driver_refuses_is_not_met_by_the_grant)
+{
+	struct room_reading reading;
+	uint32_t first, second;
+
+	begin();
+	check(!room_takes_lack(room));
+	room_grant(theirs, 30);
+	check(room_takes_lack(room));
+	check(room_need(room, 20));
+	first = room_ask_lacking(room, 15, false);
+	check_eq(room_look(room, first), ROOM_WAITS);
+	room_read(theirs, &reading);
+	check(reading.is_waiting);
+	check_eq(reading.lacking, 15);
+	/* More room is no answer. */
+	room_grant(theirs, 40);
+	check_eq(room_look(room, first), ROOM_WAITS);
+	room_meet(theirs, first);
+	check_eq(room_look(room, first), ROOM_GRANTED);
+	room_end_ask(room);
+	second = room_ask_lacking(room, 15, true);
+	check_eq(room_look(room, second), ROOM_WAITS);
+	room_refuse(theirs, second);
+	check_eq(room_look(room, second), ROOM_REFUSED);
+	room_end_ask(room);
+	/* The next one is for room. */
+	check(!room_need(room, 50));
+	second = room_ask(room, false);
+	room_read(theirs, &reading);
+	check_eq(reading.lacking, 0);
+	check_eq(room_look(room, second), ROOM_WAITS);
+	room_end_ask(room);
+	/* A vgpud that does not limit anything any more answers none. */
+	second = room_ask_lacking(room, 15, false);
+	room_off(theirs);
+	check_eq(room_look(room, second), ROOM_REFUSED);
+	check(!room_takes_lack(room));
+	end();
+}
+
 TEST(requests_have_numbers_but_0)
 {
 	begin();
