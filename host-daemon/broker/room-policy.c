@@ -36,13 +36,20 @@ static void grant(struct round *round, struct room_member *member)
 	member->is_asking = false;
 }
 
+/* Whether something was decided about it that is not to be replaced. */
+static bool is_answered(const struct room_member *member)
+{
+	return member->verdict == ROOM_GRANT || member->verdict == ROOM_MEET ||
+	       member->verdict == ROOM_REFUSE;
+}
+
 /* Takes back what nobody needs. */
 static void trim(struct round *round)
 {
 	for (size_t i = 0; i < round->n; i++) {
 		struct room_member *member = &round->members[i];
 
-		if (member->granted <= member->need || member->verdict == ROOM_GRANT)
+		if (member->granted <= member->need || is_answered(member))
 			continue;
 		round->free += member->granted - member->need;
 		member->granted = member->need;
@@ -61,10 +68,16 @@ static uint64_t coming(const struct round *round)
 	return sum;
 }
 
+/* What it has on the device. */
+static uint64_t held(const struct room_member *member)
+{
+	return member->granted < member->need ? member->granted : member->need;
+}
+
 static bool can_go(const struct room_member *member, uint64_t idle_ms)
 {
 	return member->is_evictable && !member->is_asking && !member->is_going &&
-	       member->granted && member->idle_ms >= idle_ms && member->idle_ms &&
+	       held(member) && member->idle_ms >= idle_ms && member->idle_ms &&
 	       (member->verdict == ROOM_KEEP || member->verdict == ROOM_TRIM);
 }
 
@@ -116,6 +129,35 @@ static bool make_room(
 }
 
 /* Return: whether the next request may have its turn. */
+static bool decide_lack(struct round *round, struct room_member *member)
+{
+	const uint64_t idle_ms =
+		member->is_back ? round->policy->back_idle_ms : round->policy->idle_ms;
+	uint64_t left = coming(round);
+	struct room_member *going;
+
+	if (member->has_told) {
+		if (left)
+			return false;
+		member->verdict = ROOM_MEET;
+		member->is_asking = false;
+		return true;
+	}
+	/* How much of it the driver has already is not known: nothing is too little. */
+	while (left < member->lacking && (going = longest_idle(round, idle_ms))) {
+		left += held(going);
+		going->verdict = ROOM_MOVE;
+		going->for_lack_of = member;
+	}
+	if (!left) {
+		member->verdict = ROOM_REFUSE;
+		return true;
+	}
+	member->has_told = true;
+	return false;
+}
+
+/* Return: whether the next request may have its turn. */
 static bool decide_one(struct round *round, struct room_member *member)
 {
 	uint64_t wanted;
@@ -125,6 +167,8 @@ static bool decide_one(struct round *round, struct room_member *member)
 		member->is_asking = false;
 		return true;
 	}
+	if (member->lacking)
+		return decide_lack(round, member);
 	wanted = member->need > member->granted ? member->need - member->granted : 0;
 	if (wanted > round->free)
 		trim(round);
