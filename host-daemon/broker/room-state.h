@@ -16,12 +16,17 @@ struct worker_room;
 struct room_state {
 	struct worker_room *room; /* mapped, NULL: none */
 	uint64_t granted;
-	uint32_t request;    /* the last one that was seen */
-	uint32_t refused;    /* the last one that was refused */
-	int64_t asked;	     /* ms: when the last one was seen */
-	uint32_t move;	     /* the last number by which it was told to go */
-	bool is_going;	     /* it has not answered that */
-	int64_t going;	     /* ms: since then */
+	uint32_t request; /* the last one that was seen */
+	uint32_t refused; /* the last one that was refused */
+	uint32_t met;	  /* the last one for which memory has gone */
+	bool has_told;	  /* others were told to go for `request`, which lacks memory */
+	int64_t asked;	  /* ms: when the last one was seen */
+	uint32_t move;	  /* the last number by which it was told to go */
+	bool is_going;	  /* it has not answered that */
+	int64_t going;	  /* ms: since then */
+	uint64_t held;	  /* bytes that it had on the device then */
+	/* Who pays for it: whose driver refused memory; NULL: nobody. */
+	struct account *for_lack_of;
 	int64_t busy_until;  /* ms: it could not go, and is not told to before */
 	unsigned int n_over; /* how often in a row it was seen to have more */
 };

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rooms: what each worker may have on the device, of device-memory-total
+ *
+ * A worker can say at any time that the driver refuses memory to it. Requests for room
+ * are bounded by the books: after a VM has had as much moved as it may have, there is
+ * room for it. The books say nothing about what the driver lacks, so what others have
+ * moved for a VM's lack is counted, until workers of others were granted as much again.
+ * While that is as much as the VM may have its requests are refused. So a VM that lies
+ * makes no more go than one that may have twice as much, and the last process is moved as
+ * a whole in both cases.
  */
 
 #include <stdlib.h>
@@ -60,6 +68,40 @@ static bool is_over(
 	return sum > room_state_limit(worker->channel->vm->account);
 }
 
+/* Whether as much has gone for what its VM lacks as that may have. */
+static bool has_lacked(const struct broker *broker, const struct worker *worker)
+{
+	const struct account *account = worker->channel->vm->account;
+
+	return account->lacked >=
+	       least(room_state_limit(account), broker->config->device_memory_total);
+}
+
+/* A worker has so much more: for what has gone before its time there is a use. */
+static void settle_lack(const struct worker *worker, uint64_t size)
+{
+	const struct broker *broker = worker->broker;
+
+	for (unsigned int i = 0; i < broker->config->n_vms; i++) {
+		struct account *account = &broker->accounts[i];
+
+		if (account != worker->channel->vm->account)
+			account->lacked -= least(account->lacked, size);
+	}
+}
+
+/* It has gone for another one's lack, all or in part. The grant goes with it, so that
+ * its return is one that counts. */
+static void note_gone(struct room_state *own, uint64_t need)
+{
+	struct account *account = own->for_lack_of;
+
+	if (!vgpu_add_u64(account->lacked, own->held - need, &account->lacked))
+		account->lacked = UINT64_MAX;
+	if (own->granted > need)
+		own->granted = room_trim(own->room, own->granted, need);
+}
+
 /* Notes what it has asked for and whether it has gone. */
 static void follow(
 	struct room_state *own, const struct room_reading *reading, int64_t now)
@@ -67,14 +109,17 @@ static void follow(
 	if (reading->asked != own->request) {
 		own->request = reading->asked;
 		own->asked = now;
+		own->has_told = false;
 	}
 	if (!own->is_going)
 		return;
 	if (reading->moved == own->move) {
 		own->is_going = false;
 		/* It had calls, work or no place. */
-		if (reading->need >= own->granted)
+		if (reading->need >= own->held)
 			own->busy_until = now + ROOMS_BUSY_MS;
+		else if (own->for_lack_of)
+			note_gone(own, reading->need);
 	} else if (now > own->going + ROOMS_GOING_MS) {
 		own->is_going = false;
 		own->busy_until = now + ROOMS_GOING_MS;
@@ -89,6 +134,15 @@ static uint64_t idle_ms(
 	if (!reading->idle_since || now < own->busy_until || since > now)
 		return 0;
 	return (uint64_t)(now - since);
+}
+
+/* Whether it waits for an answer that it has not got. */
+static bool is_asking(const struct room_state *own, const struct room_reading *reading)
+{
+	if (!reading->is_waiting || own->refused == reading->asked)
+		return false;
+	return reading->lacking ? own->granted && own->met != reading->asked
+				: reading->need > own->granted;
 }
 
 static void describe(const struct broker *broker, struct worker *worker,
@@ -106,22 +160,32 @@ static void describe(const struct broker *broker, struct worker *worker,
 		.waited_ms = (uint64_t)(now - own->asked),
 		.is_evictable = worker->channel->vm->config->evictable &&
 				worker->state == WORKER_BUSY && !worker->has_exited,
-		.is_asking = reading.is_waiting && reading.need > own->granted &&
-			     own->refused != reading.asked,
+		.is_asking = is_asking(own, &reading),
 		.is_back = reading.is_back,
 		.is_going = own->is_going,
+		/* The driver has refused some of what it was granted. */
+		.lacking = least(reading.lacking, own->granted),
+		/* Of a request for room its VM's limit is looked at each time. */
+		.has_told = reading.lacking && own->has_told,
 	};
-	if (member->is_asking)
-		member->is_over = is_over(broker, worker, reading.need);
+	if (member->is_asking && !member->has_told)
+		member->is_over = reading.lacking ? has_lacked(broker, worker)
+						  : is_over(broker, worker, reading.need);
 }
 
-static void send_away(struct worker *worker, int64_t now)
+/* Tells it to go. */
+static void send_away(struct worker *worker, const struct room_member *member,
+	struct account *for_lack_of, int64_t now)
 {
 	const struct control_message message = { .type = CONTROL_MOVE };
 	struct room_state *own = &worker->room;
 
 	own->is_going = true;
 	own->going = now;
+	own->held = least(own->granted, member->need);
+	/* A VM need not pay for its own. */
+	own->for_lack_of =
+		for_lack_of != worker->channel->vm->account ? for_lack_of : NULL;
 	if (!++own->move)
 		own->move = 1;
 	room_wish_move(own->room, own->move);
@@ -130,7 +194,14 @@ static void send_away(struct worker *worker, int64_t now)
 
 static void refuse(struct worker *worker, const struct room_member *member)
 {
-	if (account_take_log_line(worker->channel->vm->account))
+	const bool is_logged = account_take_log_line(worker->channel->vm->account);
+
+	if (is_logged && member->lacking)
+		vgpu_log_info("vm=%s channel=%u: the driver has no %llu MiB for it, and "
+			      "no memory of others makes room",
+			worker->channel->vm->config->name, worker->channel->index,
+			(unsigned long long)member->lacking >> 20);
+	else if (is_logged)
 		vgpu_log_info("vm=%s channel=%u: the device has no room for %llu MiB%s",
 			worker->channel->vm->config->name, worker->channel->index,
 			(unsigned long long)(member->need - member->granted) >> 20,
@@ -139,23 +210,48 @@ static void refuse(struct worker *worker, const struct room_member *member)
 	room_refuse(worker->room.room, worker->room.request);
 }
 
-static void apply(struct worker *worker, const struct room_member *member, int64_t now)
+static void meet(struct worker *worker)
+{
+	worker->room.met = worker->room.request;
+	room_meet(worker->room.room, worker->room.request);
+}
+
+static void grant(struct worker *worker, const struct room_member *member)
 {
 	struct room_state *own = &worker->room;
 
+	if (member->need > own->granted)
+		settle_lack(worker, member->need - own->granted);
+	own->granted = member->granted;
+	room_grant(own->room, own->granted);
+}
+
+/* Applies what was decided about the member with that index. */
+static void apply(struct worker *const *workers, const struct room_member *members,
+	size_t i, int64_t now)
+{
+	const struct room_member *member = &members[i], *lacking = member->for_lack_of;
+	struct worker *worker = workers[i];
+	struct room_state *own = &worker->room;
+
+	own->has_told = member->has_told;
 	switch (member->verdict) {
 	case ROOM_GRANT:
-		own->granted = member->granted;
-		room_grant(own->room, own->granted);
+		grant(worker, member);
 		break;
 	case ROOM_TRIM:
 		own->granted = room_trim(own->room, own->granted, member->granted);
 		break;
 	case ROOM_MOVE:
-		send_away(worker, now);
+		send_away(worker, member,
+			lacking ? workers[lacking - members]->channel->vm->account : NULL,
+			now);
 		break;
 	case ROOM_REFUSE:
 		refuse(worker, member);
+		break;
+	case ROOM_MEET:
+		meet(worker);
 		break;
 	default:
 		break;
@@ -196,13 +292,13 @@ static bool apply_all(
 	for (size_t i = 0; i < n; i++) {
 		if (members[i].verdict == ROOM_GRANT)
 			continue;
-		apply(workers[i], &members[i], now);
+		apply(workers, members, i, now);
 		is_short |= members[i].verdict == ROOM_TRIM &&
 			    workers[i]->room.granted != members[i].granted;
 	}
 	for (size_t i = 0; i < n && !is_short; i++)
 		if (members[i].verdict == ROOM_GRANT)
-			apply(workers[i], &members[i], now);
+			apply(workers, members, i, now);
 	return is_short;
 }
 

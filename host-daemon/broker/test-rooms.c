@@ -133,6 +133,19 @@ static enum room_answer ask(uint32_t i, uint64_t need)
 	return answer;
 }
 
+/* The driver refuses it so much. */
+static enum room_answer lack(uint32_t i, uint64_t lacking)
+{
+	const uint32_t request = room_ask_lacking(rooms[i], lacking, false);
+	enum room_answer answer;
+
+	rooms_look(&broker);
+	answer = room_look(rooms[i], request);
+	if (answer != ROOM_WAITS)
+		room_end_ask(rooms[i]);
+	return answer;
+}
+
 /* Has had no calls for so long. */
 static void rest(uint32_t i, int64_t ms)
 {
@@ -257,6 +270,23 @@ TEST(one_that_could_not_go_is_left_alone_for_a_while)
 	end();
 }
 
+TEST(one_that_could_not_go_and_was_granted_more_is_left_alone)
+{
+	uint32_t request;
+
+	begin(1024 * MIB);
+	check_eq(ask(0, 600 * MIB), ROOM_GRANTED);
+	check(workers[0].room.granted > 600 * MIB);
+	rest(0, IDLE_S * 1000 + 1000);
+	check_eq(ask(2, 500 * MIB), ROOM_WAITS);
+	request = rooms[2]->asked;
+	check(was_told(0));
+	answer_move(0, 600 * MIB);
+	check(!was_told(0));
+	check_eq(room_look(rooms[2], request), ROOM_REFUSED);
+	end();
+}
+
 TEST(one_that_never_answers_is_not_waited_for_for_ever)
 {
 	uint32_t request;
@@ -275,6 +305,135 @@ TEST(one_that_never_answers_is_not_waited_for_for_ever)
 	rooms_look(&broker);
 	check_eq(room_look(rooms[2], request), ROOM_REFUSED);
 	check(!was_told(0));
+	end();
+}
+
+TEST(an_idle_one_makes_room_for_what_the_driver_refuses)
+{
+	uint32_t request;
+
+	begin(TOTAL);
+	check_eq(ask(0, 30 * MIB), ROOM_GRANTED);
+	check_eq(ask(2, 20 * MIB), ROOM_GRANTED);
+	/* Nobody is idle. */
+	check_eq(lack(2, 20 * MIB), ROOM_REFUSED);
+	rest(0, IDLE_S * 1000 + 1000);
+	check_eq(lack(2, 20 * MIB), ROOM_WAITS);
+	request = rooms[2]->asked;
+	check(was_told(0));
+	check(broker.rooms.loop);
+	rooms_look(&broker);
+	check(!was_told(0));
+	check_eq(room_look(rooms[2], request), ROOM_WAITS);
+	answer_move(0, 0);
+	check_eq(room_look(rooms[2], request), ROOM_GRANTED);
+	room_end_ask(rooms[2]);
+	check_eq(workers[2].room.granted, 20 * MIB);
+	/* It may come back, but only if it is granted. */
+	check_eq(workers[0].room.granted, 0);
+	check_eq(accounts[1].lacked, 30 * MIB);
+	check_eq(lack(2, 20 * MIB), ROOM_REFUSED);
+	check_eq(ask(0, 30 * MIB), ROOM_GRANTED);
+	check_eq(accounts[1].lacked, 0);
+	end();
+}
+
+TEST(a_vm_that_says_it_lacks_memory_moves_as_much_as_it_may_have)
+{
+	begin(TOTAL);
+	sections[1].device_memory = 20 * MIB;
+	check_eq(ask(0, 15 * MIB), ROOM_GRANTED);
+	check_eq(ask(1, 15 * MIB), ROOM_GRANTED);
+	check_eq(ask(2, 10 * MIB), ROOM_GRANTED);
+	rest(0, IDLE_S * 1000 + 2000);
+	rest(1, IDLE_S * 1000 + 1000);
+	/* No more at once than it has. */
+	check_eq(lack(2, UINT64_MAX), ROOM_WAITS);
+	check(was_told(0) && !was_told(1));
+	answer_move(0, 0);
+	check_eq(accounts[1].lacked, 15 * MIB);
+	check_eq(lack(2, 10 * MIB), ROOM_WAITS);
+	check(was_told(1));
+	answer_move(1, 0);
+	check_eq(room_look(rooms[2], rooms[2]->asked), ROOM_GRANTED);
+	check_eq(accounts[1].lacked, 30 * MIB);
+	/* Others are there by now, of which it gets none. */
+	check_eq(ask(0, 5 * MIB), ROOM_GRANTED);
+	rest(0, IDLE_S * 1000 + 1000);
+	check_eq(lack(2, 10 * MIB), ROOM_REFUSED);
+	check(!was_told(0));
+	/* What it has itself does not help, and what others have does. */
+	check_eq(ask(2, 20 * MIB), ROOM_GRANTED);
+	check_eq(accounts[1].lacked, 25 * MIB);
+	check_eq(lack(2, 10 * MIB), ROOM_REFUSED);
+	check_eq(ask(1, 15 * MIB), ROOM_GRANTED);
+	check_eq(lack(2, 10 * MIB), ROOM_WAITS);
+	check(was_told(0));
+	end();
+}
+
+TEST(processes_of_one_vm_make_room_for_each_other)
+{
+	begin(TOTAL);
+	sections[0].device_memory = 20 * MIB;
+	check_eq(ask(0, 10 * MIB), ROOM_GRANTED);
+	check_eq(ask(1, 10 * MIB), ROOM_GRANTED);
+	for (int i = 0; i < 5; i++) {
+		rest(0, IDLE_S * 1000 + 1000);
+		check_eq(lack(1, 10 * MIB), ROOM_WAITS);
+		check(was_told(0));
+		answer_move(0, 0);
+		check_eq(room_look(rooms[1], rooms[1]->asked), ROOM_GRANTED);
+		room_end_ask(rooms[1]);
+		check_eq(accounts[0].lacked, 0);
+		check_eq(ask(0, 10 * MIB), ROOM_GRANTED);
+	}
+	end();
+}
+
+TEST(one_that_could_not_go_for_what_the_driver_refuses_is_left_alone)
+{
+	uint32_t request;
+
+	begin(TOTAL);
+	check_eq(ask(0, 30 * MIB), ROOM_GRANTED);
+	check_eq(ask(2, 20 * MIB), ROOM_GRANTED);
+	rest(0, IDLE_S * 1000 + 1000);
+	check_eq(lack(2, 20 * MIB), ROOM_WAITS);
+	request = rooms[2]->asked;
+	check(was_told(0));
+	answer_move(0, 30 * MIB);
+	/* The driver is asked again, and then there is nobody. */
+	check_eq(room_look(rooms[2], request), ROOM_GRANTED);
+	room_end_ask(rooms[2]);
+	check_eq(accounts[1].lacked, 0);
+	check_eq(lack(2, 20 * MIB), ROOM_REFUSED);
+	check(!was_told(0));
+	/* Nor is one whose answer does not come waited for. */
+	workers[0].room.busy_until = 0;
+	check_eq(lack(2, 20 * MIB), ROOM_WAITS);
+	check(was_told(0));
+	workers[0].room.going -= 3600000;
+	rooms_look(&broker);
+	check_eq(room_look(rooms[2], rooms[2]->asked), ROOM_GRANTED);
+	end();
+}
+
+TEST(a_request_that_changes_its_kind_passes_no_limit)
+{
+	begin(TOTAL);
+	sections[1].device_memory = 20 * MIB;
+	check_eq(ask(0, 30 * MIB), ROOM_GRANTED);
+	check_eq(ask(2, 20 * MIB), ROOM_GRANTED);
+	rest(0, IDLE_S * 1000 + 1000);
+	check_eq(lack(2, 20 * MIB), ROOM_WAITS);
+	check(was_told(0));
+	/* The same number, for room that its VM may not have. */
+	rooms[2]->lacking = 0;
+	rooms[2]->need = 40 * MIB;
+	answer_move(0, 0);
+	check_eq(workers[2].room.granted, 20 * MIB);
+	check_eq(rooms[2]->refused, rooms[2]->asked);
 	end();
 }
 

@@ -41,6 +41,9 @@ struct account {
 	uint64_t memory_ceiling;
 	unsigned int n_over_quota;
 	unsigned int n_active; /* guest processes, at the last count */
+	/* The broker's, see broker/rooms.c: bytes of others that have left the device
+	 * because the driver refused memory to this one. */
+	uint64_t lacked;
 	/* One allocation of the broker's, see broker/history.h; NULL: none yet. */
 	struct history *history;
 	struct device_set *devices; /* the broker's */
