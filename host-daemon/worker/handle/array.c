@@ -68,12 +68,20 @@ static CUresult take(struct call *call, enum vgpu_handle_kind kind, uint64_t han
 	return result;
 }
 
+static bool may_retry(
+	struct call *call, CUresult result, uint64_t size, uint32_t *n_triesp)
+{
+	return device_memory_may_retry(
+		call->session, result, call->context->device, size, n_triesp);
+}
+
 CUresult handle_cuArray3DCreate_v2(struct call *call,
 	const Vgpu__CuArray3DCreateV2Request *request,
 	Vgpu__CuArray3DCreateV2Reply *reply)
 {
 	const CUDA_ARRAY3D_DESCRIPTOR descriptor = DESCRIPTOR(request);
 	CUresult result;
+	uint32_t n_tries = 0;
 	uint64_t size;
 	CUarray array;
 
@@ -83,7 +91,9 @@ CUresult handle_cuArray3DCreate_v2(struct call *call,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_memory_charge(call->session, call->context->device, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = call->driver->cuArray3DCreate_v2(&array, &descriptor);
+	do
+		result = call->driver->cuArray3DCreate_v2(&array, &descriptor);
+	while (may_retry(call, result, size, &n_tries));
 	if (result == CUDA_SUCCESS) {
 		result = keep(call, VGPU_HANDLE_ARRAY, array, &descriptor, size,
 			&reply->p_handle);
@@ -170,6 +180,7 @@ CUresult handle_cuMipmappedArrayCreate(struct call *call,
 	const CUDA_ARRAY3D_DESCRIPTOR descriptor = DESCRIPTOR(request);
 	CUmipmappedArray mipmap;
 	CUresult result;
+	uint32_t n_tries = 0;
 	uint64_t size;
 
 	if (!call->driver->cuMipmappedArrayCreate ||
@@ -179,8 +190,10 @@ CUresult handle_cuMipmappedArrayCreate(struct call *call,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_memory_charge(call->session, call->context->device, size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = call->driver->cuMipmappedArrayCreate(
-		&mipmap, &descriptor, request->num_mipmap_levels);
+	do
+		result = call->driver->cuMipmappedArrayCreate(
+			&mipmap, &descriptor, request->num_mipmap_levels);
+	while (may_retry(call, result, size, &n_tries));
 	if (result == CUDA_SUCCESS) {
 		result = keep(call, VGPU_HANDLE_MIPMAP, mipmap, &descriptor, size,
 			&reply->p_handle);

@@ -278,6 +278,26 @@ void device_memory_refund(struct session *session, CUdevice device, uint64_t siz
 	count(session, device, -size);
 }
 
+/* Whether all that is charged for a device is within what the device has: otherwise no
+ * memory of others is missing. */
+static bool is_possible(const struct session *session, CUdevice device)
+{
+	const struct vgpu_driver *driver = &session->driver->table;
+	size_t total = 0;
+
+	return !driver->cuDeviceTotalMem_v2 ||
+	       driver->cuDeviceTotalMem_v2(&total, device) != CUDA_SUCCESS ||
+	       __atomic_load_n(&session->use->memory[device], __ATOMIC_RELAXED) <= total;
+}
+
+bool device_memory_may_retry(struct session *session, CUresult result, CUdevice device,
+	uint64_t size, uint32_t *n_triesp)
+{
+	return result == CUDA_ERROR_OUT_OF_MEMORY &&
+	       (*n_triesp)++ < RESIDENCY_LACK_TRIES && is_possible(session, device) &&
+	       residency_ask_lacking(session, size, false);
+}
+
 int device_memory_charge_driver(void *data, uint32_t device, uint64_t size)
 {
 	struct session *session = data;
@@ -458,14 +478,18 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 		.owner = call->context,
 	};
 	const uint64_t cost = device_memory_cost(session, size);
+	const CUdevice device = call->context->device;
+	uint32_t n_tries = 0;
 	CUresult result;
 	int r;
 
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!device_memory_charge(session, call->context->device, cost))
+	if (!device_memory_charge(session, device, cost))
 		return device_memory_refuse(session, size, true);
-	result = driver_alloc(call, size, &range.start);
+	do
+		result = driver_alloc(call, size, &range.start);
+	while (device_memory_may_retry(session, result, device, cost, &n_tries));
 	if (result == CUDA_ERROR_OUT_OF_MEMORY)
 		device_memory_refuse(session, size, false);
 	if (result != CUDA_SUCCESS)
@@ -484,7 +508,7 @@ CUresult device_memory_alloc(struct call *call, uint64_t size, uint64_t *address
 	return CUDA_SUCCESS;
 
 refund:
-	device_memory_refund(session, call->context->device, cost);
+	device_memory_refund(session, device, cost);
 	return result;
 }
 

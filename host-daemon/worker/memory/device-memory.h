@@ -59,6 +59,16 @@ void device_memory_pace_copy(struct session *session, uint64_t size);
 bool device_memory_charge(struct session *session, CUdevice device, uint64_t size);
 void device_memory_refund(struct session *session, CUdevice device, uint64_t size);
 
+/*
+ * Whether the driver is to be asked again for memory of a device that was charged: it had
+ * none, and with device-memory-total others have made room since then.
+ *
+ * @result:	of the driver
+ * @n_triesp:	0 before the first one
+ */
+bool device_memory_may_retry(struct session *session, CUresult result, CUdevice device,
+	uint64_t size, uint32_t *n_triesp);
+
 /* For softgpu (struct softgpu_config): memory that it takes without a call for it. */
 int device_memory_charge_driver(void *session, uint32_t device, uint64_t size);
 void device_memory_refund_driver(void *session, uint32_t device, uint64_t size);

@@ -70,11 +70,10 @@ static void tell(struct session *session)
 }
 
 /* With the turn. Return: whether it was granted. */
-static bool ask(struct session *session, bool is_back)
+static bool wait_for_answer(struct session *session, uint32_t request)
 {
 	struct worker_room *room = session->residency->room;
 	const uint64_t until = clock_ns() + ASK_MS * UINT64_C(1000000);
-	const uint32_t request = room_ask(room, is_back);
 	enum room_answer answer;
 	uint32_t n;
 
@@ -111,7 +110,7 @@ static bool take(struct session *session, uint64_t size, bool is_back)
 	if (has)
 		return true;
 	pthread_mutex_lock(&residency->turn);
-	has = ask(session, is_back);
+	has = wait_for_answer(session, room_ask(residency->room, is_back));
 	if (!has) {
 		pthread_mutex_lock(&residency->lock);
 		change_locked(residency, -size);
@@ -124,6 +123,22 @@ static bool take(struct session *session, uint64_t size, bool is_back)
 bool residency_take(struct session *session, uint64_t size)
 {
 	return take(session, size, false);
+}
+
+bool residency_ask_lacking(struct session *session, uint64_t size, bool is_back)
+{
+	struct residency *residency = session->residency;
+	bool has_gone;
+
+	/* softgpu's memory is its worker's: none of another worker makes room in it. */
+	if (!size || session->driver->list_memory || !residency->room ||
+		!room_takes_lack(residency->room))
+		return false;
+	pthread_mutex_lock(&residency->turn);
+	has_gone = wait_for_answer(
+		session, room_ask_lacking(residency->room, size, is_back));
+	pthread_mutex_unlock(&residency->turn);
+	return has_gone;
 }
 
 /* With the lock. */
@@ -446,6 +461,21 @@ static CUresult move_back(struct session *session)
 	return result;
 }
 
+/* The same; if the driver has no memory for it, again when others have made room. */
+static CUresult move_back_with_others(
+	struct session *session, uint64_t size, uint64_t *beganp)
+{
+	CUresult result;
+	uint32_t n = 0;
+
+	do {
+		*beganp = clock_ns();
+		result = move_back(session);
+	} while (result == CUDA_ERROR_OUT_OF_MEMORY && n++ < RESIDENCY_LACK_TRIES &&
+		 residency_ask_lacking(session, size, true));
+	return result;
+}
+
 static void note_back(struct session *session, uint64_t size, uint64_t ns)
 {
 	struct residency *residency = session->residency;
@@ -475,8 +505,7 @@ static CUresult try_back(struct session *session, bool *is_fullp)
 	*is_fullp = !take(session, size, true);
 	if (*is_fullp)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	began = clock_ns();
-	result = move_back(session);
+	result = move_back_with_others(session, size, &began);
 	if (result == CUDA_SUCCESS) {
 		empty_places(session);
 		mover_list_deinit(&residency->list);

@@ -31,6 +31,10 @@ struct session;
 /* Growth of the arena by fewer extents at a time than these allow is not worth it. */
 #define RESIDENCY_RUNS_MAX 256u
 
+/* How often a driver that refuses memory is asked again after others have made room. What
+ * they have left may be in pieces, or somebody else's meanwhile. */
+#define RESIDENCY_LACK_TRIES 3u
+
 /* Extents that take what moves. */
 struct residency_run {
 	uint32_t first;
@@ -63,6 +67,16 @@ int residency_open(struct session *session, int stats);
  * whether there is so much. */
 bool residency_take(struct session *session, uint64_t size);
 void residency_give(struct session *session, uint64_t size);
+
+/*
+ * The driver has refused memory that was taken: has vgpud move idle memory of other
+ * sessions, and waits for that.
+ *
+ * @is_back:	it was there before
+ *
+ * Return: whether some has gone, so that the driver may be asked again.
+ */
+bool residency_ask_lacking(struct session *session, uint64_t size, bool is_back);
 
 /*
  * For the dispatcher

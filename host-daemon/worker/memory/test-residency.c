@@ -4,6 +4,7 @@
  */
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "fixture.h"
 #include "test.h"
 #include "worker/memory/arena.h"
+#include "worker/memory/device-memory.h"
 #include "worker/memory/residency.h"
 
 /* Sizes that are not multiples of anything, and one that no run of extents takes. */
@@ -95,6 +97,11 @@ static CUresult make(struct session *of, const struct mover_list *pieces)
 		device.is_there[pieces->pieces[i].id] = true;
 	}
 	return CUDA_SUCCESS;
+}
+
+static int softgpu_list(struct softgpu_piece **piecesp, size_t *n_piecesp)
+{
+	return -ENOTSUP;
 }
 
 static const struct mover mover = {
@@ -278,6 +285,130 @@ TEST(a_driver_without_room_for_a_moment_is_asked_again)
 	device.n_bad_makes = 12;
 	check_eq(residency_return(session, false), CUDA_SUCCESS);
 	check_bytes();
+	end();
+}
+
+/* vgpud, which meets so many requests of a session that lacks memory, and refuses the
+ * rest. */
+static struct {
+	pthread_t thread;
+	bool ends;
+	uint32_t n_met;
+	uint32_t n_asked;
+	struct room_reading last; /* of those requests */
+} vgpud;
+
+static void *answer_all(void *data)
+{
+	struct worker_room *room = residency->room;
+	struct room_reading reading;
+	uint32_t answered = 0;
+
+	while (!__atomic_load_n(&vgpud.ends, __ATOMIC_ACQUIRE)) {
+		room_read(room, &reading);
+		if (!reading.is_waiting || reading.asked == answered) {
+			usleep(100);
+			continue;
+		}
+		answered = reading.asked;
+		if (!reading.lacking) {
+			room_grant(room, reading.need);
+			continue;
+		}
+		vgpud.last = reading;
+		if (vgpud.n_asked++ < vgpud.n_met)
+			room_meet(room, answered);
+		else
+			room_refuse(room, answered);
+	}
+	return data;
+}
+
+static void begin_vgpud(uint32_t n_met)
+{
+	vgpud.n_met = n_met;
+	vgpud.n_asked = 0;
+	vgpud.ends = false;
+	room_grant(residency->room, residency->resident);
+	check_eq(pthread_create(&vgpud.thread, NULL, answer_all, NULL), 0);
+}
+
+static void end_vgpud(void)
+{
+	__atomic_store_n(&vgpud.ends, true, __ATOMIC_RELEASE);
+	check_eq(pthread_join(vgpud.thread, NULL), 0);
+}
+
+static bool may_retry(CUresult result, uint32_t *n_triesp)
+{
+	return device_memory_may_retry(session, result, 0, 1000, n_triesp);
+}
+
+TEST(a_driver_that_refuses_memory_is_asked_again_when_others_have_gone)
+{
+	uint32_t n = 0;
+
+	begin();
+	/* vgpud does not limit it: nobody goes. */
+	check(!may_retry(CUDA_ERROR_OUT_OF_MEMORY, &n));
+	n = 0;
+	begin_vgpud(1000);
+	check(!may_retry(CUDA_SUCCESS, &n));
+	check(!may_retry(CUDA_ERROR_INVALID_VALUE, &n));
+	check_eq(vgpud.n_asked, 0);
+	for (uint32_t i = 0; i < RESIDENCY_LACK_TRIES; i++)
+		check(may_retry(CUDA_ERROR_OUT_OF_MEMORY, &n));
+	check(!may_retry(CUDA_ERROR_OUT_OF_MEMORY, &n));
+	end_vgpud();
+	check_eq(vgpud.n_asked, RESIDENCY_LACK_TRIES);
+	check_eq(vgpud.last.lacking, 1000);
+	check(!vgpud.last.is_back);
+	/* What was taken stays taken. */
+	check_numbers(TOTAL, 0);
+	check(!residency->room->is_waiting);
+	n = 0;
+	begin_vgpud(1);
+	check(may_retry(CUDA_ERROR_OUT_OF_MEMORY, &n));
+	check(!may_retry(CUDA_ERROR_OUT_OF_MEMORY, &n));
+	end_vgpud();
+	check_eq(vgpud.n_asked, 2);
+	end();
+}
+
+TEST(nobody_goes_for_more_than_the_device_has)
+{
+	uint32_t n = 0;
+
+	begin();
+	begin_vgpud(1000);
+	fixture.use.memory[0] = UINT64_MAX;
+	check(!may_retry(CUDA_ERROR_OUT_OF_MEMORY, &n));
+	fixture.use.memory[0] = 0;
+	check(may_retry(CUDA_ERROR_OUT_OF_MEMORY, &n));
+	/* Nor for softgpu, which shares its memory with no other worker. */
+	fixture.driver.list_memory = softgpu_list;
+	check(!may_retry(CUDA_ERROR_OUT_OF_MEMORY, &n));
+	fixture.driver.list_memory = NULL;
+	end_vgpud();
+	check_eq(vgpud.n_asked, 1);
+	end();
+}
+
+TEST(memory_comes_back_when_others_have_gone)
+{
+	begin();
+	leave();
+	begin_vgpud(2);
+	device.bad = CUDA_ERROR_OUT_OF_MEMORY;
+	device.n_bad_makes = 2;
+	check_eq(residency_return(session, true), CUDA_SUCCESS);
+	end_vgpud();
+	check_eq(vgpud.n_asked, 2);
+	check_eq(vgpud.last.lacking, TOTAL);
+	check_eq(vgpud.last.need, TOTAL);
+	check(vgpud.last.is_back);
+	check_bytes();
+	check_numbers(TOTAL, 0);
 	end();
 }
 

@@ -225,6 +225,7 @@ CUresult virtual_create(struct call *call, uint64_t size, CUdevice device,
 	bool is_exportable, uint64_t *handlep)
 {
 	struct allocation *allocation;
+	uint32_t n_tries = 0;
 	CUresult result;
 
 	if (!size)
@@ -239,10 +240,14 @@ CUresult virtual_create(struct call *call, uint64_t size, CUdevice device,
 	allocation->size = size;
 	allocation->device = device;
 	allocation->is_exportable = is_exportable;
-	lock(call);
-	result = create_locked(call, allocation);
-	*handlep = allocation->handle;
-	unlock(call);
+	do {
+		lock(call);
+		result = create_locked(call, allocation);
+		*handlep = allocation->handle;
+		unlock(call);
+		/* With a reason it is a limit, not the driver. */
+	} while (!reason_is_said &&
+		 device_memory_may_retry(call->session, result, device, size, &n_tries));
 	if (result == CUDA_ERROR_OUT_OF_MEMORY && !reason_is_said)
 		device_memory_refuse(call->session, size, false);
 	if (result != CUDA_SUCCESS) {
