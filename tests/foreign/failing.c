@@ -18,7 +18,7 @@
 #define EXPORT __attribute__((__visibility__("default")))
 #define N_MEMORIES 4096u
 
-enum { CREATE, MAP, ACCESS, UNMAP, RELEASE, COPY_OUT, COPY_IN, N_CALLS };
+enum { CREATE, MAP, ACCESS, UNMAP, RELEASE, COPY_OUT, COPY_IN, ARRAY, N_CALLS };
 
 /* As tests/lib/failing.py has it. */
 struct failing {
@@ -160,6 +160,23 @@ EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	}
 	note(*handle, size);
 	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuArray3DCreate_v2(
+	CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+{
+	FAIL_OR_CALL(ARRAY, cuArray3DCreate_v2,
+		(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *), array, descriptor);
+	return result;
+}
+
+EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *mipmap,
+	const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned int n_levels)
+{
+	FAIL_OR_CALL(ARRAY, cuMipmappedArrayCreate,
+		(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned int),
+		mipmap, descriptor, n_levels);
+	return result;
 }
 
 EXPORT CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,

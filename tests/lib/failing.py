@@ -4,7 +4,7 @@
 import ctypes
 import struct
 
-CALLS = ("create", "map", "access", "unmap", "release", "copy_out", "copy_in")
+CALLS = ("create", "map", "access", "unmap", "release", "copy_out", "copy_in", "array")
 CALL = struct.Struct("4I")
 MEMORY = struct.Struct("2Q")
 MEMORY_AT = CALL.size * len(CALLS)

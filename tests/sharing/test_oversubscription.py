@@ -81,11 +81,11 @@ class Oversubscription(unittest.TestCase):
     def evicted(self, machine):
         return self.show(machine)["device_memory_evicted"]
 
-    def take_late(self, program, size):
+    def take_late(self, program, size, kind="take"):
         """Allocates as soon as others have been idle long enough."""
         end = time.monotonic() + 60
         while True:
-            program.send("take", size)
+            program.send(kind, size)
             result, address = program.answer()
             if not result or time.monotonic() > end:
                 break
@@ -521,6 +521,111 @@ class Oversubscription(unittest.TestCase):
         a.do("give")
         self.assertEqual(self.evicted(0), 0)
         self.assertEqual(self.show(0)["device_memory"], 0)
+        a.end()
+        b.end()
+
+    @only_foreign
+    def test_a_driver_that_has_less_than_the_total(self):
+        for kind in "take", "pool", "map":
+            self.start(total=f"device-memory-total = {4 * TOTAL}")
+            self.failing.set_memory(TOTAL)
+            a, b = self.two()
+            # There is room for both, but the device has not so much.
+            self.take_late(b, self.second, kind)
+            self.assertEqual(self.evicted(0), 48 * MIB)
+            self.assertLessEqual(self.failing.used(), TOTAL)
+            b.do("write", 6)
+            # The same when it comes back, and each has its bytes.
+            self.check_two(a, b)
+            self.assertLessEqual(self.failing.used(), TOTAL)
+            self.assertGreaterEqual(self.show(1)["evictions"], 1)
+            self.assertGreaterEqual(self.show(0)["evictions"], 2)
+            a.end()
+            b.end()
+
+    @only_foreign
+    def test_a_driver_without_memory_for_an_array(self):
+        self.start(total=f"device-memory-total = {4 * TOTAL}")
+        others = [self.program(0) for _ in range(2)]
+        b = self.program(1, FAMILIES)
+        for program in others:
+            program.do("take", 8 * MIB)
+            program.do("write", 1)
+        time.sleep(2)
+        for n, kind in enumerate(("array", "mipmap")):
+            self.failing.fail("array", result=OUT_OF_MEMORY)
+            b.do("take", kind, 2 * MIB)
+            self.assertEqual(self.failing.left("array"), 0)
+            self.assertEqual(self.evicted(0), 8 * MIB * (n + 1))
+        b.do("fill")
+        for program in others:
+            self.assertEqual(program.number("check", 1), 0)
+            program.end()
+        b.end()
+
+    @only_foreign
+    def test_a_driver_without_memory_moves_none_that_stays(self):
+        self.start("evictable = no", EVICTABLE, total=f"device-memory-total = {4 * TOTAL}")
+        self.failing.set_memory(TOTAL)
+        a, b = self.two()
+        time.sleep(2)
+        self.assertEqual(b.result("take", self.second), OUT_OF_MEMORY)
+        self.host.wait_for("the driver has no 32 MiB for it")
+        self.assertEqual(self.show(1)["device_memory"], 0)
+        # What there is can be had, and memory of one that ends.
+        b.do("take", 8 * MIB)
+        self.assertEqual(b.result("take", self.second), OUT_OF_MEMORY)
+        self.assertEqual(a.number("check", 1), 0)
+        self.assertEqual(self.evicted(0), 0)
+        a.do("give")
+        b.do("take", self.second)
+        a.end()
+        b.end()
+
+    @only_foreign
+    def test_what_a_vm_has_moved_by_lack_has_an_end(self):
+        self.start(EVICTABLE, EVICTABLE + "\ndevice-memory = 16M",
+                   total=f"device-memory-total = {4 * TOTAL}")
+        a, b = self.program(0), self.program(1)
+        others = [self.program(0) for _ in range(3)]
+        for program in [a] + others:
+            program.do("take", 12 * MIB)
+            program.do("write", 1)
+        # The device is as good as broken: it has nothing, whoever goes.
+        self.failing.set_memory(1)
+        time.sleep(2)
+        for _ in range(4):
+            self.assertEqual(b.result("take", 8 * MIB), OUT_OF_MEMORY)
+        # One was not enough for what it may have, so there was a second one.
+        self.assertEqual(self.evicted(0), 24 * MIB)
+        self.failing.set_memory(0)
+        for program in [a] + others:
+            self.assertEqual(program.number("check", 1), 0)
+            program.end()
+        b.end()
+
+    @only_foreign
+    def test_a_broker_that_dies_while_a_driver_lacks_memory(self):
+        self.start(total=f"device-memory-total = {4 * TOTAL}")
+        self.failing.set_memory(TOTAL)
+        a, b = self.two()
+        # It has been idle for long enough, and does not answer.
+        time.sleep(2)
+        worker = int(self.host.wait_for(
+            rf"session opened .* pid={a.process.pid} .*worker=(\d+)").group(1))
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            b.send("take", self.second)
+            time.sleep(0.5)
+            self.host.kill_broker()
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        # The other one may have gone before the next broker has looked, and then nobody can.
+        if b.answer()[0]:
+            self.take_late(b, self.second)
+        self.assertGreaterEqual(self.evicted(0), 48 * MIB)
+        b.do("write", 6)
+        self.check_two(a, b)
         a.end()
         b.end()
 
