@@ -31,6 +31,8 @@ is_in() { grep -qx "$2" "$unit/$1/cgroup.procs" 2>/dev/null; }
 
 # use NAME SOCKET PINNED DEVICE : starts a program that takes so many MiB
 use() {
+	# What an earlier program of that name has printed is not this one's.
+	: >"/run/$1.out"
 	VGPU_SOCKET=$2 "$fill" "$3" "$4" >"/run/$1.out" 2>&1 &
 	eval "pid_$1=$!"
 	wait_for says "$1" '^filled\|code'
