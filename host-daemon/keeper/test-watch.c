@@ -13,14 +13,15 @@
 /* Far more looks than a broker that hangs is given. */
 #define MANY 1000
 
-/* Judges one that looks like this at each look. Returns: after how many it hangs, or
- * 0. */
-static int count_looks(char state, uint64_t ms_each)
+/* Judges one that looks like this at each look, after so many answers. Returns: after how
+ * many looks it hangs, or 0. */
+static int count_looks_after(uint64_t n_answers, char state, uint64_t ms_each)
 {
 	struct watch watch;
 	uint64_t cpu_ms = 700;
 
 	watch_begin(&watch, 1, 0);
+	watch.answered = n_answers;
 	for (int i = 1; i <= MANY; i++) {
 		const struct watch_sight sight = { state, cpu_ms };
 
@@ -29,6 +30,11 @@ static int count_looks(char state, uint64_t ms_each)
 		cpu_ms += ms_each;
 	}
 	return 0;
+}
+
+static int count_looks(char state, uint64_t ms_each)
+{
+	return count_looks_after(1, state, ms_each);
 }
 
 TEST(a_process_that_sleeps_or_is_stopped_with_an_unread_ping_hangs)
@@ -42,6 +48,12 @@ TEST(a_process_that_runs_continuously_hangs)
 	check(count_looks('R', 400) > 1);
 	/* On a busy machine the decision takes longer. */
 	check(count_looks('R', 20) > count_looks('R', 400));
+}
+
+TEST(a_process_that_starts_may_run_longer)
+{
+	check(count_looks_after(0, 'R', 400) > 2 * count_looks('R', 400));
+	check_eq(count_looks_after(0, 'S', 0), count_looks('S', 0));
 }
 
 TEST(a_process_without_processor_time_does_not_hang)

@@ -20,8 +20,11 @@
 #define WATCH_LOOK_MS 400
 /* Samples in a row in which it sleeps or is stopped. */
 #define WATCH_STILL_MAX 4
-/* Processor time between ping and answer. */
+/* Processor time between ping and answer; until the first answer there is also what the
+ * start of a broker takes, on a slow machine with many VMs. In a virtual machine it may
+ * include what other machines take. */
 #define WATCH_CPU_MS 2000
+#define WATCH_START_CPU_MS 20000
 
 void watch_begin(struct watch *watch, pid_t pid, int64_t now)
 {
@@ -68,6 +71,8 @@ static void look(pid_t pid, struct watch_sight *sight)
 
 bool watch_judge(struct watch *watch, const struct watch_sight *sight)
 {
+	const uint64_t cpu_max_ms = watch->answered ? WATCH_CPU_MS : WATCH_START_CPU_MS;
+
 	if (!watch->n_seen++)
 		watch->cpu_ms = sight->cpu_ms;
 	if (sight->state == 'S' || sight->state == 'T')
@@ -75,7 +80,7 @@ bool watch_judge(struct watch *watch, const struct watch_sight *sight)
 	else
 		watch->n_still = 0;
 	return watch->n_still >= WATCH_STILL_MAX ||
-	       (sight->state == 'R' && sight->cpu_ms >= watch->cpu_ms + WATCH_CPU_MS);
+	       (sight->state == 'R' && sight->cpu_ms >= watch->cpu_ms + cpu_max_ms);
 }
 
 enum watch_verdict watch_look(struct watch *watch, int64_t now)
