@@ -19,9 +19,10 @@ in_groups() {
 		shift
 	done
 	shift
-	guest --memory 2048 --cpus 2 --timeout "$limit" --lib "$(product libcuda.so.1)" \
-		--add "$vgpud" --add "$vgpuctl" --add "$worker" --add "$softgpu" \
-		--add "$PWD/fill" --add "$script" --add "${script%/*}/groups-common.sh" \
+	guest --memory 2048 --timeout "$limit" --append loglevel=7 \
+		--lib "$(product libcuda.so.1)" --add "$vgpud" --add "$vgpuctl" \
+		--add "$worker" --add "$softgpu" --add "$PWD/fill" --add "$script" \
+		--add "${script%/*}/groups-common.sh" \
 		--env "vgpud=$vgpud" --env "vgpuctl=$vgpuctl" --env "worker=$worker" \
 		--env "softgpu=$softgpu" --env "fill=$PWD/fill" "${options[@]}" \
 		-- sh "$script" "$@" | tee out
