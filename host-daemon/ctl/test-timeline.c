@@ -142,6 +142,25 @@ TEST(lost_events_are_counted)
 	json_decref(json);
 }
 
+TEST(an_event_that_is_not_written_yet_is_told_from_one_that_is_overwritten)
+{
+	struct trace_event events[] = {
+		{ .number = 7 },
+		/* That of the next round of the ring. */
+		{ .number = 8 + TRACE_EVENTS },
+		{ .number = 9 },
+		{ .number = 10 + TRACE_EVENTS },
+	};
+
+	check_eq(timeline_complete(7, events, 4), 4);
+	events[2].number = 0;
+	check_eq(timeline_complete(7, events, 4), 2);
+	events[2].number = 9;
+	/* Those of the round before. */
+	check_eq(timeline_complete(7 + TRACE_EVENTS, events, 4), 0);
+	check_eq(timeline_complete(7, events, 0), 0);
+}
+
 TEST(lost_events_of_many_sessions_that_lie_are_a_number_that_can_be_read)
 {
 	struct trace_event event = make(INT64_MAX - 1, TRACE_TAKE, 1);

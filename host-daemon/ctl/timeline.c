@@ -314,6 +314,17 @@ static void lose(struct timeline *timeline, uint64_t n)
 		n < INT64_MAX - timeline->n_lost ? timeline->n_lost + n : INT64_MAX;
 }
 
+size_t timeline_complete(uint64_t first, const struct trace_event *events, size_t n)
+{
+	size_t i;
+
+	/* One that has been overwritten has a greater number. */
+	for (i = 0; i < n; i++)
+		if (events[i].number < first + i)
+			break;
+	return i;
+}
+
 void timeline_add(struct timeline_session *session, uint64_t first,
 	const struct trace_event *events, size_t n)
 {

@@ -81,6 +81,10 @@ void timeline_session_free(struct timeline_session *session);
 void timeline_set_names(
 	struct timeline_session *session, const uint8_t *bytes, size_t size);
 
+/* Return: how many of the events come before the first that is not complete yet: a thread
+ * of the worker has its number, and has not written it. */
+size_t timeline_complete(uint64_t first, const struct trace_event *events, size_t n);
+
 /* Takes events, of which the first has that number; those between it and the last one
  * that was taken are lost. */
 void timeline_add(struct timeline_session *session, uint64_t first,

@@ -25,6 +25,9 @@
 /* Between two looks for sessions, and between two rounds of requests. */
 #define LOOK_MS 500
 #define ROUND_US 50000
+/* Rounds that an event may take to be complete: its thread may wait for a processor.
+ * After these it is lost, as that of a thread that was killed is. */
+#define ROUNDS_MAX 40u
 /* Behind the name of the file until it is complete. */
 #define PART ".part"
 
@@ -32,7 +35,8 @@ struct target {
 	uint64_t number;
 	struct timeline_session *session;
 	uint64_t after;
-	bool is_seen; /* at the last look */
+	unsigned int n_rounds; /* in which the next event was not complete */
+	bool is_seen;	       /* at the last look */
 };
 
 struct trace_run {
@@ -156,7 +160,8 @@ static enum ctl_status ask(struct trace_run *run, const struct target *target, b
 static bool take_events(struct target *target, const VgpuCtl__Events *events)
 {
 	_vgpu_cleanup_(vgpu_freep) struct trace_event *list = NULL;
-	const size_t n = events->events.len / sizeof(*list);
+	const size_t n_sent = events->events.len / sizeof(*list);
+	size_t n;
 
 	/* The first reply only says where the events begin that are of this trace. */
 	if (target->after == UINT64_MAX) {
@@ -164,14 +169,22 @@ static bool take_events(struct target *target, const VgpuCtl__Events *events)
 		return false;
 	}
 	timeline_set_names(target->session, events->names.data, events->names.len);
-	list = malloc(n * sizeof(*list) + 1);
+	list = malloc(n_sent * sizeof(*list) + 1);
 	/* vgpud says which these are, and so no number makes this run for ever. */
-	if (!list || !n || events->first <= target->after)
+	if (!list || !n_sent || events->first <= target->after)
 		return false;
-	memcpy(list, events->events.data, n * sizeof(*list));
+	memcpy(list, events->events.data, n_sent * sizeof(*list));
+	n = timeline_complete(events->first, list, n_sent);
+	if (n) {
+		target->n_rounds = 0;
+	} else {
+		if (target->n_rounds++ < ROUNDS_MAX)
+			return false;
+		n = 1;
+	}
 	timeline_add(target->session, events->first, list, n);
 	target->after = events->first + n - 1;
-	return target->after < events->last;
+	return n == n_sent && target->after < events->last;
 }
 
 /* Takes what there is of one session; one that has ended is removed at the next look. */
