@@ -367,6 +367,7 @@ TEST(a_vm_that_says_it_lacks_memory_moves_as_much_as_it_may_have)
 	check_eq(accounts[1].lacked, 25 * MIB);
 	check_eq(lack(2, 10 * MIB), ROOM_REFUSED);
 	check_eq(ask(1, 15 * MIB), ROOM_GRANTED);
+	rest(1, 1);
 	check_eq(lack(2, 10 * MIB), ROOM_WAITS);
 	check(was_told(0));
 	end();
