@@ -94,17 +94,16 @@ void room_nap(struct worker_room *room, uint32_t n_answers, uint32_t ms)
 
 void room_read(const struct worker_room *room, struct room_reading *reading)
 {
-	*reading = (struct room_reading){
-		/* First: what it says of the request belongs to it. */
-		.is_waiting = __atomic_load_n(&room->is_waiting, __ATOMIC_ACQUIRE),
-		.need = __atomic_load_n(&room->need, __ATOMIC_SEQ_CST),
-		.idle_since = __atomic_load_n(&room->idle_since, __ATOMIC_RELAXED),
-		.evicted = __atomic_load_n(&room->evicted, __ATOMIC_RELAXED),
-		.asked = __atomic_load_n(&room->asked, __ATOMIC_ACQUIRE),
-		/* The need that goes with it was lowered before. */
-		.moved = __atomic_load_n(&room->moved, __ATOMIC_ACQUIRE),
-		.is_back = __atomic_load_n(&room->is_back, __ATOMIC_RELAXED),
-	};
+	/* Statements, which have an order, as expressions of an initializer have not.
+	 * First: what it says of the request belongs to it. */
+	reading->is_waiting = __atomic_load_n(&room->is_waiting, __ATOMIC_ACQUIRE);
+	reading->asked = __atomic_load_n(&room->asked, __ATOMIC_ACQUIRE);
+	reading->moved = __atomic_load_n(&room->moved, __ATOMIC_ACQUIRE);
+	/* The need that goes with `moved` was lowered before. */
+	reading->need = __atomic_load_n(&room->need, __ATOMIC_SEQ_CST);
+	reading->idle_since = __atomic_load_n(&room->idle_since, __ATOMIC_RELAXED);
+	reading->evicted = __atomic_load_n(&room->evicted, __ATOMIC_RELAXED);
+	reading->is_back = __atomic_load_n(&room->is_back, __ATOMIC_RELAXED);
 	/* After the number, of whose request it is, or of a later one. */
 	reading->lacking = __atomic_load_n(&room->lacking, __ATOMIC_RELAXED);
 }
